@@ -1,0 +1,1 @@
+# Tests of the house itself: its rules, its documents, its installed tree.
