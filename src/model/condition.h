@@ -1,0 +1,27 @@
+// Why a claim may skip a task. The claim composes these and explain evaluates the same list, so the
+// two cannot disagree: each store has one fragment per condition.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace stint::model {
+
+enum class Condition : std::uint8_t {
+    kEligible,         // none of the below: the next claim may return it
+    kNotWaiting,       // it is not OPEN or ERROR at all
+    kNotDue,           // its due time is in the future
+    kStartByPassed,    // its start-by deadline is over
+    kQueuePaused,      // an operator paused its queue
+    kQueueNotServed,   // the claimer does not serve this queue
+    kTypeNotHandled,   // the claimer has no handler for this type
+    kCancelRequested,  // a cancel was acknowledged
+    kSuspectMustBeAlone,  // it was running in a process that crashed: only an idle worker takes it
+    kSessionNotLive,   // the claimer's own session is not live
+};
+inline constexpr int kConditionCount = 10;
+
+std::string_view ConditionName(Condition condition);
+std::string_view ConditionText(Condition condition);  // a sentence for a person
+
+}  // namespace stint::model

@@ -1,0 +1,360 @@
+// The durable truth: domain operations, in batches, each one transaction. Three implementations
+// (memory, SQLite, PostgreSQL) pass one conformance suite.
+//
+// Errors. What a caller can expect (no such task, lease lost, queue full) is in the replies. A broken
+// environment is an exception: Unavailable when nothing was changed, CommitUnknown when the change
+// may or may not have happened; the caller resolves the latter by reading back with its token or key.
+//
+// Time. Only the store's clock compares instants. Durations are passed in, except instants that a
+// user names (run_at, start_by).
+//
+// Threads. Every method may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/condition.h"
+#include "model/task.h"
+#include "model/worker_state.h"
+
+namespace stint::store {
+
+using namespace stint::model;  // NOLINT(google-build-using-namespace): the store speaks the model's words
+
+// The store cannot be reached or refuses to work now; nothing was changed.
+class Unavailable : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+// The store went away between the request and its answer: the change may or may not have happened.
+class CommitUnknown : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+// The store's schema is newer than this program, or otherwise not one it may touch.
+class WrongSchema : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// ---- submit ------------------------------------------------------------------------------------
+
+struct SubmitReply {
+    enum class Kind : std::uint8_t {
+        kCreated,
+        kExisting,   // same idempotency key and request, or same live unique key
+        kReplaced,   // a waiting task took over this request (unique key, debounce)
+        kThrottled,  // within the period of the task named by `id`
+        kConflict,   // same idempotency key with another request, or unique key with policy error
+        kQueueFull,  // the queue's cap is reached; nothing stored
+        kInvalid,    // see message; nothing stored
+    };
+    Kind kind = Kind::kCreated;
+    TaskId id;            // the task that now stands for the request, where there is one
+    std::string message;  // for conflicts and refusals: says what and how to cure it
+    std::string queue;    // of the created or replaced task, for the wake-up
+    bool due_now = false;
+
+    bool accepted() const { return kind <= Kind::kThrottled; }
+};
+
+// ---- sessions ----------------------------------------------------------------------------------
+
+struct NewSession {
+    SessionId id;  // random, fresh per process start
+    std::string hostname;
+    std::int64_t pid = 0;
+    Duration lease{};
+    int slots = 0;
+    std::vector<std::string> queues;
+    std::vector<std::string> types;
+    std::string version;
+    // D1: this process is proven to be the only one on this store (a file lock). Every other session
+    // is dead: its tasks are recovered by the next Reclaim without waiting for lease ends.
+    bool exclusive = false;
+};
+
+struct Held {
+    TaskId task;
+    LeaseToken token;
+    friend bool operator==(const Held&, const Held&) = default;
+};
+struct ProgressUpdate {
+    TaskId task;
+    LeaseToken token;
+    Progress progress;
+};
+struct RenewRequest {
+    SessionId session;
+    Duration lease{};
+    std::string worker_state;
+    int running = 0;
+    bool draining = false;
+    std::vector<Held> held;                 // checked: still mine? cancel requested?
+    std::vector<ProgressUpdate> progress;   // stored only with the current token
+};
+struct RenewReply {
+    bool live = false;  // false: the session is over; stop everything, open a new one
+    Time store_time{};
+    std::vector<TaskId> cancel_requested;   // of `held`
+    std::vector<TaskId> lost;               // of `held`: no longer held with that token
+};
+
+// ---- claim, settle, recover --------------------------------------------------------------------
+
+struct ClaimRequest {
+    SessionId session;
+    int limit = 1;
+    std::vector<std::string> queues;  // served; empty = every queue
+    std::vector<std::string> types;   // handled
+    // False: ordinary tasks, suspects skipped. True: one suspect, which the idle caller runs alone.
+    bool suspect = false;
+};
+
+struct Lease {
+    TaskId task;
+    LeaseToken token;
+    TenantId tenant = kDefaultTenant;
+    TaskId parent;
+    std::string type;
+    std::string queue;
+    int priority = 0;
+    std::string input;
+    int attempt = 0;     // this one included
+    int claim_no = 0;    // the fencing number
+    int generation = 1;
+    int crash_count = 0;
+    bool alone = false;  // a suspect: run it with nothing else in the process
+    RetryPolicy retry;
+    Duration timeout{};
+    std::string idempotency_key;  // "task-<id>" for outside effects, the same for every attempt
+    Time claimed_at{};
+};
+
+struct ClaimReply {
+    bool session_live = true;        // false: nothing was claimed because the session is over
+    std::vector<Lease> leases;       // by priority (higher first), then position
+    std::optional<Duration> next_due;  // until the earliest task that was skipped only for its due time
+    bool suspects_waiting = false;   // a suspect of these queues and types is due
+};
+
+struct Settlement {
+    enum class Kind : std::uint8_t {
+        kComplete,
+        kRetry,       // failed; ERROR for `delay`
+        kDead,        // failed for good, with `reason`
+        kSnooze,      // again after `delay`; attempt refunded
+        kRelease,     // handed back now; attempt refunded
+        kBackground,  // outside for at most `delay` (zero = for ever), with `reason`
+        kCancelled,   // stopped because of a cancel request
+    };
+    TaskId task;
+    LeaseToken token;
+    SessionId session;
+    Kind kind = Kind::kComplete;
+    std::string output;  // JSON
+    bool warning = false;
+    std::optional<TaskError> error;
+    Duration delay{};
+    std::string reason;
+    // Evidence for the attempt's row.
+    AttemptEnd end = AttemptEnd::kComplete;
+    std::optional<int> exit_code, exit_signal;
+    std::string stderr_tail;
+    bool crashed = false;  // an isolated child died: counts as a crash while alone
+};
+
+struct SettleReply {
+    enum class Kind : std::uint8_t {
+        kAccepted,
+        kLost,     // the token is not the current one; nothing was changed
+        kRefused,  // the transition table forbids it; nothing was changed
+    };
+    Kind kind = Kind::kAccepted;
+    State state = State::kOpen;  // after it. CANCELLED instead of a retry when a cancel was requested
+};
+
+// By whom a background task is finished: its completion token, or an operator's override.
+struct BackgroundFinish {
+    TaskId task;
+    std::optional<LeaseToken> token;  // none = override; audited as such
+    std::string actor;
+    bool success = true;
+    std::string output;
+    TaskError error;
+    double jitter = 0.5;  // for the delay of a retry
+};
+
+struct ReclaimRequest {
+    SessionId by;    // the sweeping session, if it is one
+    int limit = limits::kReclaimBatch;
+    Duration timeout_grace = std::chrono::seconds{10};  // after an attempt's own timeout
+    // What had started in dead processes of this host. A session not named here: all it held.
+    std::map<SessionId, std::vector<TaskId>> flights;
+};
+struct Reclaimed {
+    TaskId task;
+    SessionId from;
+    std::string hostname;  // whose it was, for the log
+    State to = State::kOpen;
+    AttemptEnd end = AttemptEnd::kCrashed;
+    bool suspect = false;
+    std::string reason;
+};
+struct ReclaimReply {
+    std::vector<SessionId> expired;   // sessions found dead by this call
+    std::vector<Reclaimed> tasks;
+    bool more = false;                // the limit was reached: call again
+};
+
+// ---- operators ---------------------------------------------------------------------------------
+
+struct CancelReply {
+    enum class Kind : std::uint8_t {
+        kNotFound,
+        kCancelled,        // it was waiting: terminal now
+        kRequested,        // it is running: its worker is told; no new attempt will start
+        kAlreadyTerminal,  // nothing to do
+    };
+    Kind kind = Kind::kNotFound;
+    State state = State::kOpen;
+};
+struct RetryReply {
+    enum class Kind : std::uint8_t { kNotFound, kRequeued, kRefused };
+    Kind kind = Kind::kNotFound;
+    State state = State::kOpen;  // the state that refused it, or OPEN
+};
+
+// ---- the rest ----------------------------------------------------------------------------------
+
+struct ListRequest {
+    TaskFilter filter;
+    std::optional<TaskId> before;  // keyset: only ids below
+    int limit = limits::kListPageDefault;
+};
+
+struct AuditRequest {
+    TaskId task;               // none = all tasks
+    std::int64_t after = 0;    // keyset on seq
+    int limit = limits::kListPage;
+};
+
+struct HousekeepRequest {
+    int limit = 500;  // rows of each kind per call; the caller comes back
+    Duration session_kept = std::chrono::hours{24};  // closed and expired sessions stay visible
+};
+struct HousekeepReply {
+    int expired_tasks = 0;      // start-by deadline passed
+    int expired_keys = 0;       // idempotency and throttle keys
+    int forgotten_sessions = 0;
+    std::vector<std::string> dropped_periods;
+    bool more = false;
+};
+
+struct FinishedTask {
+    TaskId id;
+    State state = State::kComplete;
+    std::string output;
+    std::optional<TaskError> error;
+    std::string reason;
+    bool warning = false;
+};
+
+struct Explanation {
+    Condition condition = Condition::kEligible;
+    std::string detail;  // which queue, which time, …
+};
+
+struct StoreInfo {
+    std::string kind;        // "memory", "sqlite", "postgres"
+    std::string address;     // without secrets
+    std::string version;     // of the database
+    int schema = 0;
+    std::string durability;  // one sentence: what survives what
+    bool shared = false;     // several processes may work on it at once without this process
+};
+
+struct CheckFinding {
+    std::string what;  // which invariant or check
+    std::string detail;
+    bool ok = true;
+};
+
+// A transaction of the caller's own on this store's database: what is submitted or settled through
+// it happens if and only if the caller commits.
+class Transaction {
+public:
+    virtual ~Transaction() = default;
+    virtual std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) = 0;
+    virtual SettleReply Settle(const Settlement& settlement) = 0;
+    virtual void* native() = 0;  // sqlite3* or PGconn*; null for memory
+};
+
+class Store {
+public:
+    virtual ~Store() = default;
+
+    virtual StoreInfo Info() = 0;
+    virtual Time Now() = 0;  // the store's clock
+    // Consecutive ids [first, first + count); never given out again.
+    virtual TaskId ReserveIds(int count) = 0;
+
+    virtual void PublishTypes(std::span<const TypeDefaults> types) = 0;
+    virtual std::vector<TypeRecord> Types() = 0;
+
+    virtual std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) = 0;
+
+    // Registers the node and the session; live from now on.
+    virtual NodeId OpenSession(const NewSession& session) = 0;
+    virtual RenewReply Renew(const RenewRequest& request) = 0;
+    virtual void CloseSession(SessionId session) = 0;  // holds nothing any more
+    virtual std::vector<SessionRecord> Sessions() = 0;
+    virtual std::vector<NodeRecord> Nodes() = 0;
+
+    virtual ClaimReply Claim(const ClaimRequest& request) = 0;
+    virtual std::vector<SettleReply> Settle(std::span<const Settlement> settlements) = 0;
+    virtual ReclaimReply Reclaim(const ReclaimRequest& request) = 0;
+    virtual Result<State> FinishBackground(const BackgroundFinish& finish) = 0;
+    // Was this (task, token) settled? nullopt: the token still holds the task. kLost: neither.
+    virtual std::optional<SettleReply> SettledBy(TaskId task, LeaseToken token) = 0;
+
+    virtual std::vector<CancelReply> Cancel(std::span<const TaskId> tasks, std::string_view actor, std::string_view reason) = 0;
+    virtual std::vector<RetryReply> Retry(std::span<const TaskId> tasks, std::string_view actor) = 0;
+    virtual std::vector<RetryReply> Discard(std::span<const TaskId> tasks, std::string_view actor) = 0;  // ERROR → DEAD
+    virtual Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor) = 0;
+
+    virtual std::optional<TaskRecord> Get(TaskId task) = 0;
+    virtual std::optional<TaskId> FindByIdempotencyKey(TenantId tenant, std::string_view key) = 0;
+    virtual TaskPage List(const ListRequest& request) = 0;
+    virtual std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter) = 0;  // tenant, states, types, queues only
+    virtual std::vector<AttemptRecord> Attempts(TaskId task) = 0;  // by claim_no
+    virtual std::vector<AuditEntry> Audit(const AuditRequest& request) = 0;
+    // Of the given ones, those that are terminal.
+    virtual std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) = 0;
+    virtual std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) = 0;
+
+    virtual void SetQueue(const QueueSettings& settings, std::string_view actor) = 0;
+    virtual std::vector<QueueRecord> Queues() = 0;
+
+    virtual HousekeepReply Housekeep(const HousekeepRequest& request) = 0;
+    // Verifies the store's own invariants (audit replays to the state, leases have live rows, …).
+    virtual std::vector<CheckFinding> Check() = 0;
+
+    // Runs `work` in one transaction of this store (SQLite: on the writer's connection, within a
+    // time-limited savepoint). Commits iff it returns success; its Error is passed on.
+    virtual Result<void> Write(const std::function<Result<void>(Transaction&)>& work) = 0;
+    // Joins a transaction the caller has begun on its own connection: PGconn* on PostgreSQL. Others
+    // refuse with the reason.
+    virtual Result<std::unique_ptr<Transaction>> Borrow(void* native_connection) = 0;
+};
+
+}  // namespace stint::store
