@@ -1,4 +1,5 @@
-// Strong ids. A TaskId cannot be passed where a SessionId is expected, and neither is a bare number.
+// Strong ids. A TaskId cannot be passed where a SessionId is expected, and neither is a bare
+// number.
 #pragma once
 
 #include <array>
@@ -80,10 +81,10 @@ private:
     std::uint64_t low_ = 0;
 };
 
-using TaskId = Id<struct TaskIdTag>;        // what was asked
-using TenantId = Id<struct TenantIdTag>;    // whose task it is; 1 is the default tenant
-using NodeId = Id<struct NodeIdTag>;        // the label of a machine
-using SessionId = RandomId<struct SessionIdTag>;   // one live worker process
+using TaskId = Id<struct TaskIdTag>;                // what was asked
+using TenantId = Id<struct TenantIdTag>;            // whose task it is; 1 is the default tenant
+using NodeId = Id<struct NodeIdTag>;                // the label of a machine
+using SessionId = RandomId<struct SessionIdTag>;    // one live worker process
 using LeaseToken = RandomId<struct LeaseTokenTag>;  // the right to change a running task
 
 inline constexpr TenantId kDefaultTenant{1};

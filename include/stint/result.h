@@ -34,8 +34,7 @@ struct Error {
 // Thrown by Result::value() when there is none.
 class BadResult : public std::runtime_error {
 public:
-    explicit BadResult(Error error)
-        : std::runtime_error(error.message), error_(std::move(error)) {}
+    explicit BadResult(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
     const Error& error() const { return error_; }
 
 private:

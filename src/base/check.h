@@ -5,14 +5,16 @@
 
 namespace stint::base {
 
-[[noreturn]] void CheckFailed(const char* file, int line, const char* condition, std::string_view why);
+[[noreturn]] void CheckFailed(
+    const char* file, int line, const char* condition, std::string_view why
+);
 
 }  // namespace stint::base
 
-#define CHECK(condition)                                                       \
-    do {                                                                       \
-        if (!(condition)) [[unlikely]]                                         \
-            ::stint::base::CheckFailed(__FILE__, __LINE__, #condition, {});    \
+#define CHECK(condition)                                                    \
+    do {                                                                    \
+        if (!(condition)) [[unlikely]]                                      \
+            ::stint::base::CheckFailed(__FILE__, __LINE__, #condition, {}); \
     } while (false)
 
 #define CHECK_WHY(condition, why)                                              \

@@ -56,7 +56,8 @@ void ManualClock::WaitUntil(
     std::stop_token stop,
     Instant until
 ) {
-    // Virtual time is advanced by another thread that knows nothing of this waiter: look again often.
+    // Virtual time is advanced by another thread that knows nothing of this waiter: look again
+    // often.
     if (Now() >= until || stop.stop_requested()) return;
     bool woken = false;
     wake.wait_for(lock, stop, std::chrono::milliseconds{1}, [&woken] {

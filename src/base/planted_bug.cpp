@@ -50,8 +50,12 @@ namespace {
 std::atomic<Bug> planted{Bug::kNone};
 }
 
-void PlantBug(Bug bug) { planted = bug; }
-bool Planted(Bug bug) { return planted.load(std::memory_order_relaxed) == bug; }
+void PlantBug(Bug bug) {
+    planted = bug;
+}
+bool Planted(Bug bug) {
+    return planted.load(std::memory_order_relaxed) == bug;
+}
 #endif
 
 }  // namespace stint::base

@@ -28,10 +28,10 @@ void ReachTestPoint(std::string_view name) {
 void SetTestPointListener(std::function<void(std::string_view)> listener) {
     std::lock_guard guard(detail::listener_mutex);
     detail::test_points_armed = static_cast<bool>(listener);
-    detail::listener = listener ? std::make_shared<const std::function<void(std::string_view)>>(
-                                      std::move(listener)
-                                  )
-                                : nullptr;
+    detail::listener =
+        listener
+            ? std::make_shared<const std::function<void(std::string_view)>>(std::move(listener))
+            : nullptr;
 }
 
 }  // namespace stint::base

@@ -1,4 +1,5 @@
-// Test points: named moments that a test can wait for or act at. Nobody listening: one relaxed load.
+// Test points: named moments that a test can wait for or act at. Nobody listening: one relaxed
+// load.
 //
 //     base::TestPoint("claim.before_store");
 //

@@ -55,35 +55,108 @@ static_assert(kEventNames.size() == kEventCount);
 
 constexpr std::array kTransitions = {
     Transition{{}, Event::kSubmit, kOpen, "submit", "A task is accepted."},
-    Transition{kOpen, Event::kClaim, kInProgress, "claim", "A worker takes the lease; the attempt number grows by one."},
+    Transition{
+        kOpen,
+        Event::kClaim,
+        kInProgress,
+        "claim",
+        "A worker takes the lease; the attempt number grows by one."},
     Transition{kOpen, Event::kCancel, kCancelled, "cancel", "Cancelled before it started."},
-    Transition{kOpen, Event::kExpire, kDead, "housekeeping", "Not started by its start-by deadline."},
+    Transition{
+        kOpen, Event::kExpire, kDead, "housekeeping", "Not started by its start-by deadline."},
     Transition{kOpen, Event::kEdit, kOpen, "edit", "Changed while waiting."},
-    Transition{kError, Event::kRetryDue, kOpen, "claim", "The wait after a failure is over; recorded by the claim that takes it."},
-    Transition{kError, Event::kOperatorRetry, kOpen, "operator", "Tried again now instead of later."},
-    Transition{kError, Event::kCancel, kCancelled, "cancel", "Cancelled while waiting for its next try."},
-    Transition{kError, Event::kExpire, kDead, "housekeeping", "Not started again by its start-by deadline."},
-    Transition{kError, Event::kFailFinal, kDead, "operator", "Given up while waiting for its next try."},
+    Transition{
+        kError,
+        Event::kRetryDue,
+        kOpen,
+        "claim",
+        "The wait after a failure is over; recorded by the claim that takes it."},
+    Transition{
+        kError, Event::kOperatorRetry, kOpen, "operator", "Tried again now instead of later."},
+    Transition{
+        kError, Event::kCancel, kCancelled, "cancel", "Cancelled while waiting for its next try."},
+    Transition{
+        kError,
+        Event::kExpire,
+        kDead,
+        "housekeeping",
+        "Not started again by its start-by deadline."},
+    Transition{
+        kError, Event::kFailFinal, kDead, "operator", "Given up while waiting for its next try."},
     Transition{kError, Event::kEdit, kError, "edit", "Changed while waiting for its next try."},
     Transition{kInProgress, Event::kComplete, kComplete, "settle", "The handler succeeded."},
     Transition{kInProgress, Event::kBlock, kBlocked, "settle", "The handler waits for subtasks."},
-    Transition{kInProgress, Event::kBackground, kBackground, "settle", "The work goes on outside; the slot is free."},
-    Transition{kInProgress, Event::kFailRetryable, kError, "settle", "Failed, attempts left: waits for its next try."},
+    Transition{
+        kInProgress,
+        Event::kBackground,
+        kBackground,
+        "settle",
+        "The work goes on outside; the slot is free."},
+    Transition{
+        kInProgress,
+        Event::kFailRetryable,
+        kError,
+        "settle",
+        "Failed, attempts left: waits for its next try."},
     Transition{kInProgress, Event::kFailFinal, kDead, "settle", "Failed for good."},
-    Transition{kInProgress, Event::kSnooze, kOpen, "settle", "Asked to be run again later; the attempt is refunded."},
-    Transition{kInProgress, Event::kRelease, kOpen, "drain", "Handed back by a stopping worker; the attempt is refunded."},
-    Transition{kInProgress, Event::kReclaim, kOpen, "recover", "The lease ended without an outcome; the attempt counts."},
-    Transition{kInProgress, Event::kQuarantine, kDead, "recover", "Crashed its process too often while running alone."},
-    Transition{kInProgress, Event::kCancel, kCancelled, "settle", "Stopped after a cancel request."},
+    Transition{
+        kInProgress,
+        Event::kSnooze,
+        kOpen,
+        "settle",
+        "Asked to be run again later; the attempt is refunded."},
+    Transition{
+        kInProgress,
+        Event::kRelease,
+        kOpen,
+        "drain",
+        "Handed back by a stopping worker; the attempt is refunded."},
+    Transition{
+        kInProgress,
+        Event::kReclaim,
+        kOpen,
+        "recover",
+        "The lease ended without an outcome; the attempt counts."},
+    Transition{
+        kInProgress,
+        Event::kQuarantine,
+        kDead,
+        "recover",
+        "Crashed its process too often while running alone."},
+    Transition{
+        kInProgress, Event::kCancel, kCancelled, "settle", "Stopped after a cancel request."},
     Transition{kBlocked, Event::kUnblock, kOpen, "settle", "All it waited for is terminal."},
-    Transition{kBlocked, Event::kCancel, kCancelled, "cancel", "Cancelled while waiting for subtasks."},
+    Transition{
+        kBlocked, Event::kCancel, kCancelled, "cancel", "Cancelled while waiting for subtasks."},
     Transition{kBackground, Event::kComplete, kComplete, "completer", "Completed from outside."},
-    Transition{kBackground, Event::kFailRetryable, kError, "completer", "Failed from outside, attempts left."},
-    Transition{kBackground, Event::kFailFinal, kDead, "completer", "Failed from outside for good, or timed out with no attempts left."},
-    Transition{kBackground, Event::kBackgroundTimeout, kOpen, "recover", "Nobody completed it in time, attempts left."},
-    Transition{kBackground, Event::kCancel, kCancelled, "cancel", "Cancelled while it ran outside."},
-    Transition{kDead, Event::kOperatorRetry, kOpen, "operator", "A new generation, with fresh attempts."},
-    Transition{kCancelled, Event::kOperatorRetry, kOpen, "operator", "A new generation, with fresh attempts."},
+    Transition{
+        kBackground,
+        Event::kFailRetryable,
+        kError,
+        "completer",
+        "Failed from outside, attempts left."},
+    Transition{
+        kBackground,
+        Event::kFailFinal,
+        kDead,
+        "completer",
+        "Failed from outside for good, or timed out with no attempts left."},
+    Transition{
+        kBackground,
+        Event::kBackgroundTimeout,
+        kOpen,
+        "recover",
+        "Nobody completed it in time, attempts left."},
+    Transition{
+        kBackground, Event::kCancel, kCancelled, "cancel", "Cancelled while it ran outside."},
+    Transition{
+        kDead, Event::kOperatorRetry, kOpen, "operator", "A new generation, with fresh attempts."},
+    Transition{
+        kCancelled,
+        Event::kOperatorRetry,
+        kOpen,
+        "operator",
+        "A new generation, with fresh attempts."},
 };
 
 constexpr int Index(std::optional<State> state) {
@@ -102,9 +175,15 @@ constexpr Table kTable;
 
 }  // namespace
 
-std::string_view StateName(State state) { return kStateNames.at(static_cast<std::size_t>(state)); }
-std::string_view StateCode(State state) { return kStateCodes.at(static_cast<std::size_t>(state)); }
-std::string_view EventName(Event event) { return kEventNames.at(static_cast<std::size_t>(event)); }
+std::string_view StateName(State state) {
+    return kStateNames.at(static_cast<std::size_t>(state));
+}
+std::string_view StateCode(State state) {
+    return kStateCodes.at(static_cast<std::size_t>(state));
+}
+std::string_view EventName(Event event) {
+    return kEventNames.at(static_cast<std::size_t>(event));
+}
 
 std::optional<State> StateNamed(std::string_view name) {
     for (int i = 0; i < kStateCount; ++i) {
@@ -124,6 +203,8 @@ std::optional<State> Next(std::optional<State> from, Event event) {
     return kTable.next[Index(from)][static_cast<int>(event)];
 }
 
-std::span<const Transition> Transitions() { return kTransitions; }
+std::span<const Transition> Transitions() {
+    return kTransitions;
+}
 
 }  // namespace stint::model

@@ -1,8 +1,8 @@
 // The one author of state changes: the table (State, Event) → State, or refused.
 //
-// Stores may not invent transitions: memory and SQLite ask Next(), PostgreSQL encodes the same table
-// in its statements, and the conformance suite compares every pair. docs/internals/states.md is
-// printed from this table.
+// Stores may not invent transitions: memory and SQLite ask Next(), PostgreSQL encodes the same
+// table in its statements, and the conformance suite compares every pair. docs/internals/states.md
+// is printed from this table.
 #pragma once
 
 #include <cstdint>

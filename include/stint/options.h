@@ -1,0 +1,117 @@
+// How an engine is set up, and what may be said when a task is submitted.
+#pragma once
+
+#include <stint/context.h>
+#include <stint/ids.h>
+#include <stint/log.h>
+#include <stint/task.h>
+#include <stint/time.h>
+#include <stint/transaction.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stint {
+
+// How long a worker may be silent before its tasks are taken over. Each worker stops its own tasks
+// before that (self_stop).
+struct LeaseOptions {
+    Duration lease = std::chrono::seconds{30};
+    Duration heartbeat_every = std::chrono::seconds{10};
+    Duration self_stop = std::chrono::seconds{22};
+
+    static constexpr LeaseOptions Default() { return {}; }
+    static constexpr LeaseOptions Brisk() {
+        using namespace std::chrono_literals;
+        return {.lease = 10s, .heartbeat_every = 2s, .self_stop = 7s};
+    }
+    static constexpr LeaseOptions Patient() {
+        using namespace std::chrono_literals;
+        return {.lease = 120s, .heartbeat_every = 30s, .self_stop = 100s};
+    }
+};
+
+// How often an idle worker looks for work: between min and max, longer while it finds none. A
+// wake-up from a submitter cuts the wait short where the store has them.
+struct PollOptions {
+    Duration min = std::chrono::milliseconds{50};
+    Duration max = std::chrono::seconds{2};
+};
+
+// What happened to an attempt, for hooks.
+struct AttemptInfo {
+    TaskId task;
+    std::string_view type;
+    std::string_view queue;
+    int attempt = 0;
+    std::string_view outcome;  // after: "complete", "failed", "timed_out", …; empty before
+    std::string_view error;    // after a failure
+};
+struct TransitionInfo {
+    TaskId task;
+    std::string_view from;
+    std::string_view to;
+    std::string_view event;
+};
+
+// Called by the worker around its own attempts. What they throw is logged and otherwise ignored.
+struct Hooks {
+    std::function<void(const AttemptInfo&)> before_attempt;
+    std::function<void(const AttemptInfo&)> after_attempt;
+    std::function<void(const TransitionInfo&)> on_transition;  // made by this process
+};
+
+struct Options {
+    std::string store = "sqlite:stint.db";  // or "postgres://user@host/database", or "memory:"
+    int slots = 8;                          // attempts running at once in this process
+    std::vector<std::string> queues = {};   // served; empty = all
+    LeaseOptions lease = {};
+    PollOptions poll = {};
+    Duration drain = std::chrono::seconds{25};          // how long Stop() lets attempts finish
+    Duration stop_grace = std::chrono::seconds{5};      // and then how long they may take to stop
+    Duration timeout_grace = std::chrono::seconds{10};  // a timed-out handler may take to return
+    Duration error_wait = std::chrono::seconds{5};  // pause after an unexpected failure of the loop
+    Duration sweep_every = std::chrono::seconds{5};  // looking for dead workers' tasks
+    Duration housekeep_every = std::chrono::seconds{60};
+    std::string node_name = {};  // a label; empty = the host name
+    std::string state_dir = {};  // spool and flight records; empty = beside the SQLite file, or
+                                 // $XDG_STATE_HOME/stint
+    bool exclusive = true;       // SQLite: at start, take back at once what dead processes held
+    TenantId tenant = kDefaultTenant;
+    LogSink log = {};
+    Hooks hooks = {};
+    // An embedded engine never ends the process. When half of its slots hang for good it stops
+    // claiming and tells the host here; the host decides.
+    std::function<void(std::string_view why)> on_unhealthy = {};
+};
+
+// What to do when a live task has the same unique key.
+enum class OnDuplicate : std::uint8_t { kReturnExisting, kReplaceIfNotStarted, kError };
+
+struct SubmitOptions {
+    std::optional<std::string> queue = {};
+    std::optional<int> priority = {};
+    std::optional<Retry> retry = {};
+    std::optional<Duration> timeout = {};
+    std::optional<Duration> delay = {};
+    std::optional<Time> run_at = {};
+    std::optional<Time> start_by = {};  // dead if it has not started by then
+    std::vector<std::string> tags = {};
+    std::string idempotency_key =
+        {};                       // same key and request: the same task; other request: conflict
+    std::string unique_key = {};  // at most one live task per (type, key)
+    OnDuplicate on_duplicate = OnDuplicate::kReturnExisting;
+    std::string debounce_key = {};  // a burst becomes one task, debounce after the last submit …
+    Duration debounce = Duration::zero();
+    Duration debounce_max = Duration::zero();  // … but not later than this after the first
+    std::string throttle_key = {};             // at most one task per key and period
+    Duration throttle = Duration::zero();
+    std::optional<TenantId> tenant = {};
+    std::string actor = {};     // who asks, for the audit log
+    Transaction* in = nullptr;  // submit inside this transaction
+};
+
+}  // namespace stint

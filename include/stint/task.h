@@ -1,0 +1,61 @@
+// Task<In, Out>: a task's contract, shared by those who submit it and those who handle it.
+#pragma once
+
+#include <stint/codec.h>
+#include <stint/time.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace stint {
+
+// When a failed attempt is tried again.
+struct Retry {
+    enum class Kind : std::uint8_t { kExponential, kFixed, kList };
+    enum class On : std::uint8_t {
+        kRetryable,  // I/O errors, timeouts, stint::Retryable, Failed{.retryable = true}
+        kAll,        // every failure
+        kNone,       // no failure; a crash of the worker is still recovered
+    };
+    int max_attempts = 20;  // in all, the first included; 0 = no limit
+    On on = On::kRetryable;
+    Kind kind = Kind::kExponential;
+    Duration first_delay = std::chrono::seconds{1};
+    Duration max_delay = std::chrono::hours{1};
+    double factor = 2.0;
+    double jitter = 0.2;
+    std::span<const Duration> delays = {};  // for kList; the last one repeats
+
+    static constexpr Retry Never() { return {.max_attempts = 1, .on = On::kNone}; }
+    static constexpr Retry Times(int attempts) { return {.max_attempts = attempts}; }
+};
+
+// Runs each attempt in a child process, which a crash, a runaway loop or an exhausted memory cannot
+// leave. The program must begin with the line shown in <stint/isolate.h>.
+struct Isolation {
+    bool enabled = false;
+    std::uint64_t memory_bytes = 0;        // address space limit of the child; 0 = none
+    Duration cpu_time = Duration::zero();  // processor time limit; 0 = none
+};
+
+// What holds for every task of a type unless the submitter says otherwise.
+struct TaskDefaults {
+    std::string_view queue = "default";
+    int priority = 128;  // 0 … 255, higher first
+    Retry retry = {};
+    Duration timeout = Duration::zero();  // of one attempt; 0 = none
+    Isolation isolation = {};
+};
+
+// A literal constant in the header that producers and workers share; it holds no code:
+//
+//     inline constexpr stint::Task<Resize, Thumbnail> kResize{
+//         "image.resize", {.queue = "images", .timeout = 30s}};
+template <Storable In, Storable Out = void>
+struct Task {
+    std::string_view name;  // stable, dotted; what the store knows the type by
+    TaskDefaults defaults = {};
+};
+
+}  // namespace stint
