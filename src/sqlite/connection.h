@@ -1,0 +1,73 @@
+// One connection to a SQLite file. Not for several threads at once: its owner serialises.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "sqlite/statement.h"
+
+namespace stint::sqlite {
+
+struct OpenOptions {
+    enum class Role : std::uint8_t {
+        kWriter,  // creates the file; WAL, synchronous=FULL, checkpoints by itself
+        kReader,  // query_only, never checkpoints
+    };
+    Role role = Role::kReader;
+    std::chrono::milliseconds busy_timeout{5000};
+    int cache_kib = 16 * 1024;
+    int checkpoint_pages = 2000;  // writer: WAL pages after which a commit copies them back
+};
+
+class Connection {
+public:
+    // Throws Error, also for what is not a database file.
+    Connection(const std::string& path, const OpenOptions& options);
+    ~Connection();
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    // Any number of statements without parameters; rows are ignored.
+    void Exec(const std::string& sql);
+
+    // A statement kept under its key for the life of the connection. `sql` is called once.
+    // The reference stays valid; one use at a time.
+    template <class MakeSql>
+    Statement& Cached(std::string_view key, MakeSql&& sql) {
+        auto found = statements_.find(key);
+        if (found != statements_.end()) return *found->second;
+        return Keep(key, std::string(sql()));
+    }
+    Statement& Cached(const std::string& sql) {
+        return Cached(sql, [&sql] { return sql; });
+    }
+    // For once.
+    Statement Prepare(std::string_view sql) { return Statement(handle_, sql, false); }
+    // Forgets statements whose key `drop` accepts (tables that are gone).
+    void Forget(const std::function<bool(std::string_view)>& drop);
+
+    std::int64_t Pragma(const std::string& name);  // its integer value
+    std::string PragmaText(const std::string& name);
+    bool in_transaction() const;
+    sqlite3* handle() { return handle_; }
+
+private:
+    struct Hash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view key) const {
+            return std::hash<std::string_view>{}(key);
+        }
+    };
+    Statement& Keep(std::string_view key, const std::string& sql);
+    void Configure(const OpenOptions& options);
+
+    sqlite3* handle_ = nullptr;
+    std::unordered_map<std::string, std::unique_ptr<Statement>, Hash, std::equal_to<>> statements_;
+};
+
+}  // namespace stint::sqlite
