@@ -59,9 +59,9 @@ struct TransitionInfo {
 
 // Called by the worker around its own attempts. What they throw is logged and otherwise ignored.
 struct Hooks {
-    std::function<void(const AttemptInfo&)> before_attempt;
-    std::function<void(const AttemptInfo&)> after_attempt;
-    std::function<void(const TransitionInfo&)> on_transition;  // made by this process
+    std::function<void(const AttemptInfo&)> before_attempt = {};
+    std::function<void(const AttemptInfo&)> after_attempt = {};
+    std::function<void(const TransitionInfo&)> on_transition = {};  // made by this process
 };
 
 struct Options {
