@@ -1,6 +1,8 @@
 # Flags shared by every target of the project, and ccache where it is installed.
 add_library(stint_flags INTERFACE)
-target_compile_options(stint_flags INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough)
+target_compile_options(stint_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough
+)
 if(STINT_WERROR)
     target_compile_options(stint_flags INTERFACE -Werror)
 endif()
