@@ -23,7 +23,11 @@ stint_house_test(readme LABELS slow TIMEOUT 600
     # What is shipped where it has been built, else this build's own.
     COMMAND ${Python3_EXECUTABLE} tests/readme/readme_test.py
         --bin ${PROJECT_SOURCE_DIR}/build/release --bin ${PROJECT_BINARY_DIR})
+set(stint_sanitizer_flags "")
+if(STINT_SANITIZE)
+    set(stint_sanitizer_flags -fsanitize=${STINT_SANITIZE})
+endif()
 stint_house_test(install_tree LABELS slow TIMEOUT 900
     COMMAND ${Python3_EXECUTABLE} tests/install/install_test.py
         --cmake ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --compiler ${CMAKE_CXX_COMPILER}
-        "--flags=$<IF:$<BOOL:${STINT_SANITIZE}>,-fsanitize=${STINT_SANITIZE},>")
+        "--flags=${stint_sanitizer_flags}")
