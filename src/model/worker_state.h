@@ -42,8 +42,9 @@ enum class WorkerEvent : std::uint8_t {
     kErrorWaitElapsed,  // ErrorWait → Connecting
     kStopRequested,     // any running state → Draining
     kDrained,           // Draining → Stopped
+    kSlotsFree,         // Processing → Polling: attempts run, and there is room for more
 };
-inline constexpr int kWorkerEventCount = 17;
+inline constexpr int kWorkerEventCount = 18;
 
 std::string_view WorkerStateName(WorkerState state);
 std::string_view WorkerEventName(WorkerEvent event);
