@@ -1,0 +1,98 @@
+#include "postgres/transaction.h"
+
+#include "base/check.h"
+
+namespace stint::postgres {
+
+namespace {
+
+const Params kNone;
+const Statement kBegin{"", "BEGIN"};
+const Statement kBeginReadOnly{"", "BEGIN READ ONLY"};
+const Statement kCommit{"", "COMMIT"};
+const Statement kLiftTimeout{"stint_lift_timeout", "SET LOCAL statement_timeout = 0"};
+
+}  // namespace
+
+Transaction::Transaction(Connection& connection, const TransactionOptions& options)
+    : connection_(connection), options_(options) {
+    CHECK_WHY(!connection.in_transaction(), "a transaction within a transaction");
+    std::string& sql = apply_settings_.sql;
+    auto set = [&](std::string_view name, const std::string& value) {
+        sql += sql.empty() ? "SELECT " : ", ";
+        sql += "set_config('" + std::string(name) + "', $" + std::to_string(settings_.size() + 1);
+        sql += ", true)";
+        settings_.Text(value);
+    };
+    if (options.statement_timeout.count() > 0) {
+        set("statement_timeout", std::to_string(options.statement_timeout.count()));
+    }
+    if (options.lock_timeout.count() > 0) {
+        set("lock_timeout", std::to_string(options.lock_timeout.count()));
+    }
+    if (!connection.direct()) {
+        for (const auto& [name, value] : connection.options().settings) set(name, value);
+    }
+    // The text depends on which settings there are; so does the name.
+    apply_settings_.name = "stint_settings_" + std::to_string(settings_.size()) +
+                           (options.lock_timeout.count() > 0 ? "l" : "") +
+                           (options.statement_timeout.count() > 0 ? "s" : "");
+}
+
+Transaction::~Transaction() {
+    if (!over_) Rollback();
+}
+
+Rows Transaction::Send(const Statement* statement, const Params* params, bool commit) {
+    CHECK_WHY(!over_, "the transaction is over");
+    std::vector<Command> commands;
+    if (!begun_) {
+        commands.push_back({options_.read_only ? &kBeginReadOnly : &kBegin, &kNone});
+        if (settings_.size() > 0) commands.push_back({&apply_settings_, &settings_});
+    }
+    std::size_t index = commands.size();
+    if (statement != nullptr) commands.push_back({statement, params});
+    if (commit) {
+        if (options_.statement_timeout.count() > 0) commands.push_back({&kLiftTimeout, &kNone});
+        commands.push_back({&kCommit, &kNone});
+    }
+    begun_ = true;
+    std::vector<Rows> rows = connection_.Pipeline(
+        commands, commit && !options_.read_only ? Commits::kYes : Commits::kNo
+    );
+    if (commit) {
+        over_ = true;
+        // A failed transaction answers COMMIT with ROLLBACK; its error was thrown before.
+        CHECK_WHY(rows.back().tag() == "COMMIT", "COMMIT was answered by a rollback");
+    }
+    return statement != nullptr ? std::move(rows[index]) : Rows();
+}
+
+Rows Transaction::Query(const Statement& statement, const Params& params) {
+    return Send(&statement, &params, false);
+}
+
+Rows Transaction::QueryAndCommit(const Statement& statement, const Params& params) {
+    return Send(&statement, &params, true);
+}
+
+void Transaction::Commit() {
+    if (!begun_) {
+        over_ = true;
+        return;
+    }
+    Send(nullptr, nullptr, true);
+}
+
+void Transaction::Rollback() noexcept {
+    over_ = true;
+    if (!begun_ || !connection_.usable() || !connection_.in_transaction()) return;
+    try {
+        static const Statement rollback{"", "ROLLBACK"};
+        connection_.Query(rollback, kNone, Commits::kNo);
+    } catch (const std::exception&) {
+        // The connection is broken and marked so; the server rolls back by itself.
+    }
+}
+
+}  // namespace stint::postgres
