@@ -167,7 +167,8 @@ public:
     int RunUntilSignal();
 
     struct Impl;
-    Impl& impl() { return *impl_; }  // for the doors of this project
+    explicit Engine(std::unique_ptr<Impl> impl);  // for testing.h and the doors of this project
+    Impl& impl() { return *impl_; }
 
 private:
     void Bind(std::string_view name, const TaskDefaults& defaults, detail::ErasedHandler handler);

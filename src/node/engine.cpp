@@ -1,0 +1,304 @@
+// stint::Engine: translates the public interface into calls on the parts of node/engine_impl.h.
+#include <stint/engine.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "engine/await.h"
+#include "node/convert.h"
+#include "node/engine_impl.h"
+#include "node/make_wake.h"
+#include "node/open_store.h"
+#include "node/paths.h"
+
+namespace stint {
+
+Engine::Impl::Impl(Options given, base::Clock& the_clock, base::Random& the_random)
+    : options(std::move(given)), clock(the_clock), random(the_random), log(options.log, "engine") {
+}
+
+engine::WorkerOptions Engine::Impl::MakeWorkerOptions() const {
+    engine::WorkerOptions worker_options;
+    worker_options.slots = options.slots;
+    worker_options.queues = options.queues;
+    worker_options.lease = node::ToModel(options.lease);
+    worker_options.poll = options.poll;
+    worker_options.drain = options.drain;
+    worker_options.stop_grace = options.stop_grace;
+    worker_options.timeout_grace = options.timeout_grace;
+    worker_options.error_wait = options.error_wait;
+    worker_options.sweep_every = options.sweep_every;
+    worker_options.housekeep_every = options.housekeep_every;
+    worker_options.hostname = options.node_name.empty() ? node::HostName() : options.node_name;
+    worker_options.pid = getpid();
+    worker_options.version = node::kVersion;
+    worker_options.state_dir = options.state_dir;
+    worker_options.exclusive = options.exclusive && store->Info().kind == "sqlite";
+    worker_options.log = options.log;
+    worker_options.hooks = options.hooks;
+    worker_options.on_unhealthy = options.on_unhealthy;
+    return worker_options;
+}
+
+engine::WorkerParts Engine::Impl::MakeWorkerParts() {
+    return {
+        .store = *store,
+        .wake = *wake,
+        .registry = registry,
+        .clock = clock,
+        .random = random,
+        .reserved = reserved.get(),
+        .metrics = &metrics,
+    };
+}
+
+namespace {
+
+void CheckOptions(const Options& options) {
+    auto refuse = [](const std::string& why) { throw std::invalid_argument("Options: " + why); };
+    if (options.slots < 1 || options.slots > model::limits::kSlots) {
+        refuse(fmt::format(
+            "slots is {}; it must be between 1 and {}", options.slots, model::limits::kSlots
+        ));
+    }
+    if (auto lease = Validate(node::ToModel(options.lease)); !lease) refuse(lease.error().message);
+    if (options.poll.min <= Duration::zero() || options.poll.max < options.poll.min) {
+        refuse(fmt::format(
+            "poll is {} to {} ms; min must be positive and not above max",
+            options.poll.min.count(),
+            options.poll.max.count()
+        ));
+    }
+}
+
+std::unique_ptr<Engine::Impl> Build(Options options) {
+    CheckOptions(options);
+    auto url = node::ParseStoreUrl(options.store);
+    if (!url) throw std::invalid_argument(url.error().message);
+    auto impl = std::make_unique<Engine::Impl>(
+        std::move(options), base::SystemClock(), base::SystemRandom()
+    );
+    if (impl->options.state_dir.empty()) impl->options.state_dir = node::DefaultStateDir(*url);
+    node::StoreOptions store_options{.log = impl->options.log};
+    impl->store = node::OpenStore(impl->options.store, store_options);
+    if (url->kind == node::StoreUrl::Kind::kPostgres) {
+        store_options.migrate = false;
+        impl->reserved = node::OpenStore(impl->options.store, store_options);
+    }
+    impl->wake = node::MakeWake(*url, *impl->store, impl->clock, impl->options.log);
+    impl->submitter = std::make_unique<engine::Submitter>(
+        *impl->store, *impl->wake, impl->clock, impl->random, impl->options.log
+    );
+    impl->waiter = std::make_shared<engine::Await>(
+        *impl->store, *impl->wake, impl->clock, impl->random, impl->options.poll, impl->options.log
+    );
+    return impl;
+}
+
+}  // namespace
+
+Engine::Engine(Options options) : impl_(Build(std::move(options))) {
+}
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+}
+Engine::Engine(Engine&&) noexcept = default;
+
+Engine::~Engine() {
+    if (!impl_) return;
+    Stop();
+}
+
+void Engine::Bind(
+    std::string_view name, const TaskDefaults& defaults, detail::ErasedHandler handler
+) {
+    if (impl_->started) {
+        throw std::invalid_argument(
+            fmt::format("the handler of {} comes too late: register it before Start()", name)
+        );
+    }
+    impl_->registry.Add({
+        .type = std::string(name),
+        .defaults = node::ToModel(name, defaults),
+        .handler = std::move(handler),
+        .isolation = defaults.isolation,
+    });
+}
+
+Result<TaskId> Engine::SubmitBytes(
+    std::string_view type,
+    const TaskDefaults* defaults,
+    std::string input,
+    const SubmitOptions& options
+) {
+    std::vector<std::string> inputs;
+    inputs.push_back(std::move(input));
+    return std::move(SubmitManyBytes(type, defaults, std::move(inputs), options).front());
+}
+
+std::vector<Result<TaskId>> Engine::SubmitManyBytes(
+    std::string_view type,
+    const TaskDefaults* defaults,
+    std::vector<std::string> inputs,
+    const SubmitOptions& options
+) {
+    std::vector<model::NewTask> tasks;
+    tasks.reserve(inputs.size());
+    for (std::string& input : inputs) {
+        auto task =
+            node::ToNewTask(type, defaults, std::move(input), options, impl_->options.tenant);
+        if (!task) return std::vector<Result<TaskId>>(inputs.size(), task.error());
+        tasks.push_back(std::move(*task));
+    }
+    if (options.in != nullptr) {
+        return impl_->submitter->SubmitIn(options.in->implementation(), std::move(tasks));
+    }
+    return impl_->submitter->Submit(std::move(tasks));
+}
+
+Result<Run<Json>> Engine::SubmitJson(
+    std::string_view type, std::string_view json, const SubmitOptions& options
+) {
+    return Wrap<Json>(SubmitBytes(type, nullptr, std::string(json), options));
+}
+
+std::shared_ptr<detail::Waiter> Engine::waiter() {
+    return impl_->waiter;
+}
+
+namespace {
+
+Result<void> Finish(Engine::Impl& impl, store::BackgroundFinish finish, std::string_view token) {
+    auto parsed = LeaseToken::Parse(token);
+    if (!parsed) {
+        return base::MakeError(
+            Code::kInvalid,
+            "the completion token is \"{}\"; it must be the 32 hexadecimal digits that "
+            "Context::completion_token() returned",
+            token.substr(0, 64)
+        );
+    }
+    finish.token = parsed;
+    finish.actor = "completer";
+    finish.jitter = impl.random.Fraction();
+    try {
+        auto state = impl.store->FinishBackground(finish);
+        if (!state) return state.error();
+        wake::Hint hint{.kind = wake::Hint::Kind::kTaskFinished, .queue = {}, .task = finish.task};
+        if (model::IsTerminal(*state)) impl.wake->Signal({&hint, 1});
+        return {};
+    } catch (const store::CommitUnknown& error) {
+        return Error{Code::kUnknown, error.what()};
+    } catch (const store::Unavailable& error) {
+        return Error{Code::kUnavailable, error.what()};
+    }
+}
+
+}  // namespace
+
+Result<void> Engine::FinishBytes(
+    TaskId task, std::string_view completion_token, std::string output
+) {
+    store::BackgroundFinish finish;
+    finish.task = task;
+    finish.output = std::move(output);
+    return Finish(*impl_, std::move(finish), completion_token);
+}
+
+Result<void> Engine::Fail(TaskId task, std::string_view completion_token, const Failed& failure) {
+    store::BackgroundFinish finish;
+    finish.task = task;
+    finish.success = false;
+    finish.error = {failure.message, failure.klass, {}, failure.retryable};
+    return Finish(*impl_, std::move(finish), completion_token);
+}
+
+Result<void> Engine::Write(const std::function<Result<void>(Transaction&)>& work) {
+    try {
+        return impl_->store->Write([&](store::Transaction& inner) {
+            Transaction transaction(&inner);
+            return work(transaction);
+        });
+    } catch (const store::CommitUnknown& error) {
+        return Error{Code::kUnknown, error.what()};
+    } catch (const store::Unavailable& error) {
+        return Error{Code::kUnavailable, error.what()};
+    }
+}
+
+Result<Transaction> Engine::Borrow(void* native_connection) {
+    auto borrowed = impl_->store->Borrow(native_connection);
+    if (!borrowed) return borrowed.error();
+    return Transaction(std::move(*borrowed));
+}
+
+void Engine::Start() {
+    std::lock_guard guard(impl_->lifecycle);
+    if (impl_->started) throw std::logic_error("Engine::Start() was called twice");
+    impl_->worker =
+        std::make_unique<engine::Worker>(impl_->MakeWorkerParts(), impl_->MakeWorkerOptions());
+    impl_->worker->Start();
+    impl_->started = true;
+}
+
+void Engine::Stop() {
+    Stop(impl_->options.drain);
+}
+
+void Engine::Stop(Duration drain) {
+    engine::Worker* worker = nullptr;
+    {
+        std::lock_guard guard(impl_->lifecycle);
+        worker = impl_->worker.get();
+        impl_->stopped = true;
+    }
+    if (worker != nullptr && impl_->started) worker->Stop(drain);
+}
+
+int Engine::RunUntilSignal() {
+    sigset_t ours, before;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGTERM);
+    // Blocked before Start(), so that every thread of the worker inherits it and only the wait
+    // below receives them.
+    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    Start();
+    timespec look_again{.tv_sec = 0, .tv_nsec = 200'000'000};
+    int signal_number = -1;
+    while (signal_number < 0 && impl_->worker->healthy()) {
+        signal_number = sigtimedwait(&ours, nullptr, &look_again);
+    }
+    {
+        std::jthread stopper([this] { Stop(); });
+        std::jthread second([&](std::stop_token done) {
+            while (!done.stop_requested()) {
+                if (sigtimedwait(&ours, nullptr, &look_again) > 0) impl_->worker->StopNow();
+            }
+        });
+        stopper.join();
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return signal_number < 0 ? 1 : 0;
+}
+
+// ---- Transaction ----
+
+Transaction::Transaction(store::Transaction* implementation) : implementation_(implementation) {
+}
+Transaction::Transaction(std::unique_ptr<store::Transaction> owned)
+    : owned_(std::move(owned)), implementation_(owned_.get()) {
+}
+Transaction::~Transaction() = default;
+Transaction::Transaction(Transaction&&) noexcept = default;
+Transaction& Transaction::operator=(Transaction&&) noexcept = default;
+void* Transaction::native() const {
+    return implementation_->native();
+}
+
+}  // namespace stint

@@ -1,0 +1,48 @@
+// The body of stint::Engine: the parts of one process, wired. Used by engine.cpp, testing.cpp and
+// the doors.
+#pragma once
+
+#include <stint/engine.h>
+
+#include <memory>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "engine/metrics.h"
+#include "engine/registry.h"
+#include "engine/submit.h"
+#include "engine/worker.h"
+#include "store/store.h"
+#include "wake/wake.h"
+
+namespace stint {
+
+struct Engine::Impl {
+    Options options;
+    base::Clock& clock;
+    base::Random& random;
+    base::Logger log;
+    engine::Metrics metrics;
+
+    // Declared in the order in which they depend on each other: destroyed in reverse.
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<store::Store> reserved;  // PostgreSQL: a second way, for outcomes only
+    std::unique_ptr<wake::Wake> wake;
+    engine::Registry registry;
+    std::unique_ptr<engine::Submitter> submitter;
+    std::shared_ptr<detail::Waiter> waiter;
+    std::unique_ptr<engine::Worker> worker;
+
+    std::mutex lifecycle;  // Start and Stop
+    bool started = false;
+    bool stopped = false;
+
+    Impl(Options options, base::Clock& clock, base::Random& random);
+
+    engine::WorkerOptions MakeWorkerOptions() const;
+    engine::WorkerParts MakeWorkerParts();
+};
+
+}  // namespace stint

@@ -1,0 +1,40 @@
+// Opens the store that a URL names.
+#pragma once
+
+#include <stint/log.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "store/store.h"
+
+namespace stint::node {
+
+struct StoreUrl {
+    enum class Kind { kMemory, kSqlite, kPostgres } kind = Kind::kSqlite;
+    std::string path;              // kSqlite: the file
+    std::string connection;        // kPostgres: for libpq, without our own parameters
+    std::string schema = "stint";  // kPostgres: ?stint_schema=…
+};
+
+// "memory:", "sqlite:PATH", "postgres://…" or "postgresql://…". The error names what was expected.
+Result<StoreUrl> ParseStoreUrl(std::string_view url);
+
+// The URL without its password, for people and logs.
+std::string WithoutSecrets(std::string_view url);
+
+struct StoreOptions {
+    base::Clock& clock = base::SystemClock();
+    base::Random& random = base::SystemRandom();
+    LogSink log = {};
+    bool migrate = true;  // create a new schema, or bring an older one up to date
+};
+
+// Throws store::Unavailable, store::WrongSchema or std::runtime_error with a sentence for a person.
+std::unique_ptr<store::Store> OpenStore(std::string_view url, const StoreOptions& options);
+
+}  // namespace stint::node

@@ -1,0 +1,231 @@
+// stint::testing::TestEngine: the production engine on the memory store, driven step by step on the
+// caller's thread, in virtual time.
+#include <stint/testing.h>
+
+#include <algorithm>
+
+#include "base/result.h"
+#include "node/engine_impl.h"
+#include "store/memory/memory_store.h"
+#include "wake/local.h"
+
+namespace stint::testing {
+
+namespace {
+
+constexpr int kAttemptsInARow = 100'000;
+
+Submitted ToSubmitted(const model::TaskRecord& task) {
+    return {
+        .id = task.id,
+        .type = task.type,
+        .queue = task.queue,
+        .state = std::string(StateName(task.state)),
+        .input = task.input,
+        .output = task.output,
+        .error = task.error ? task.error->message : std::string(),
+        .attempt = task.attempt,
+        .priority = task.priority,
+        .due_at = task.due_at,
+    };
+}
+
+}  // namespace
+
+struct TestEngine::Impl : detail::Waiter {
+    TestOptions options;
+    base::ManualClock clock;
+    base::SeededRandom random;
+    Engine engine;
+    bool running = false;  // a handler that submits must not run others inside itself
+
+    explicit Impl(TestOptions given)
+        : options(std::move(given)), random(options.seed), engine(MakeEngine()) {}
+
+    std::unique_ptr<Engine::Impl> MakeEngine();
+    engine::Worker& worker();
+    int RunDue();
+    std::vector<model::TaskRecord> Tasks(const model::TaskFilter& filter);
+    std::optional<Time> NextDue();
+    int RunUntil(Time end, const std::function<bool()>& enough);
+
+    bool Done(TaskId task) override { return !engine.impl().store->Finished({&task, 1}).empty(); }
+    Result<std::string> Wait(TaskId task, std::optional<Duration> limit, std::stop_token) override;
+    Result<bool> Cancel(TaskId task, std::string_view reason) override;
+};
+
+std::unique_ptr<Engine::Impl> TestEngine::Impl::MakeEngine() {
+    Options engine_options;
+    engine_options.store = "memory:";
+    engine_options.hooks = options.hooks;
+    engine_options.log = options.log;
+    auto impl = std::make_unique<Engine::Impl>(std::move(engine_options), clock, random);
+    impl->store = store::MakeMemoryStore(clock, random);
+    impl->wake = std::make_unique<wake::LocalWake>();
+    impl->submitter = std::make_unique<engine::Submitter>(
+        *impl->store, *impl->wake, clock, random, impl->options.log
+    );
+    // Not owning: the handles of a test do not outlive its engine.
+    impl->waiter = std::shared_ptr<detail::Waiter>(std::shared_ptr<void>(), this);
+    return impl;
+}
+
+engine::Worker& TestEngine::Impl::worker() {
+    auto& impl = engine.impl();
+    if (!impl.worker) {
+        auto worker_options = impl.MakeWorkerOptions();
+        worker_options.slots = 1;
+        impl.worker = std::make_unique<engine::Worker>(impl.MakeWorkerParts(), worker_options);
+        impl.worker->Open();
+    }
+    return *impl.worker;
+}
+
+int TestEngine::Impl::RunDue() {
+    if (running) return 0;
+    running = true;
+    auto done = [this](void*) { running = false; };
+    std::unique_ptr<void, decltype(done)> reset(this, done);
+    engine::Worker& steps = worker();
+    steps.RenewOnce();
+    steps.SweepOnce();
+    steps.HousekeepOnce();
+    int attempts = 0;
+    while (true) {
+        steps.ClaimOnce();
+        if (!steps.RunOneAttempt()) break;
+        steps.SettleOnce();
+        if (++attempts > kAttemptsInARow) {
+            throw ExpectationFailed(fmt::format(
+                "{} attempts ran without an end: does a handler submit itself for ever?", attempts
+            ));
+        }
+    }
+    steps.SettleOnce();
+    return attempts;
+}
+
+std::vector<model::TaskRecord> TestEngine::Impl::Tasks(const model::TaskFilter& filter) {
+    std::vector<model::TaskRecord> tasks;
+    store::ListRequest request{.filter = filter, .before = {}, .limit = model::limits::kListPage};
+    while (true) {
+        auto page = engine.impl().store->List(request);
+        std::move(page.tasks.begin(), page.tasks.end(), std::back_inserter(tasks));
+        if (!page.next) break;
+        request.before = page.next;
+    }
+    std::reverse(tasks.begin(), tasks.end());  // oldest first: the order a test submitted in
+    return tasks;
+}
+
+std::optional<Time> TestEngine::Impl::NextDue() {
+    model::TaskFilter waiting;
+    waiting.states = {model::State::kOpen, model::State::kError};
+    std::optional<Time> next;
+    for (const auto& task : Tasks(waiting)) {
+        if (engine.impl().registry.Find(task.type) == nullptr) continue;
+        if (!next || task.due_at < *next) next = task.due_at;
+    }
+    return next;
+}
+
+int TestEngine::Impl::RunUntil(Time end, const std::function<bool()>& enough) {
+    int attempts = RunDue();
+    while (!enough()) {
+        auto next = NextDue();
+        if (!next || *next > end) break;
+        // One millisecond at least: what is due now and still not run waits for something else.
+        auto step = std::max<std::chrono::microseconds>(
+            *next - clock.WallTime(), std::chrono::milliseconds{1}
+        );
+        if (clock.WallTime() + step > end) break;
+        clock.Advance(step);
+        attempts += RunDue();
+    }
+    return attempts;
+}
+
+Result<std::string> TestEngine::Impl::Wait(
+    TaskId task, std::optional<Duration> limit, std::stop_token
+) {
+    Time end = clock.WallTime() + limit.value_or(std::chrono::hours{24 * 30});
+    RunUntil(end, [&] { return Done(task); });
+    auto finished = engine.impl().store->Finished({&task, 1});
+    if (finished.empty()) {
+        auto record = engine.impl().store->Get(task);
+        if (!record) return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
+        return base::MakeError(
+            Code::kTimeout,
+            "task {} ({}) is {} and nothing that is registered here will change that",
+            task.value(),
+            record->type,
+            StateName(record->state)
+        );
+    }
+    const auto& end_state = finished.front();
+    if (end_state.state == model::State::kComplete) return end_state.output;
+    if (end_state.state == model::State::kCancelled) {
+        return Error{Code::kCancelled, end_state.reason};
+    }
+    return Error{Code::kFailed, end_state.error ? end_state.error->message : end_state.reason};
+}
+
+Result<bool> TestEngine::Impl::Cancel(TaskId task, std::string_view reason) {
+    auto reply = engine.impl().store->Cancel({&task, 1}, "test", reason).front();
+    if (reply.kind == store::CancelReply::Kind::kNotFound) {
+        return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
+    }
+    return reply.kind != store::CancelReply::Kind::kAlreadyTerminal;
+}
+
+TestEngine::TestEngine(TestOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
+}
+TestEngine::~TestEngine() = default;
+
+Engine& TestEngine::engine() {
+    return impl_->engine;
+}
+Time TestEngine::now() const {
+    return impl_->clock.WallTime();
+}
+void TestEngine::AdvanceTime(Duration by) {
+    impl_->clock.Advance(by);
+}
+int TestEngine::RunUntilIdle() {
+    return impl_->RunDue();
+}
+
+int TestEngine::RunUntilDone(Duration limit) {
+    return impl_->RunUntil(now() + limit, [] { return false; });
+}
+
+void TestEngine::AfterSubmit() {
+    if (impl_->options.inline_mode) impl_->RunDue();
+}
+
+std::vector<Submitted> TestEngine::All() const {
+    std::vector<Submitted> all;
+    for (const auto& task : impl_->Tasks({})) all.push_back(ToSubmitted(task));
+    return all;
+}
+
+std::vector<Submitted> TestEngine::OfType(std::string_view type) const {
+    std::vector<Submitted> all = All();
+    std::erase_if(all, [&](const Submitted& task) { return task.type != type; });
+    return all;
+}
+
+void TestEngine::CheckCount(std::string_view type, int found, std::optional<int> expected) const {
+    if (expected ? found == *expected : found > 0) return;
+    std::string message = fmt::format(
+        "expected {} submitted, found {}; submitted were:",
+        expected ? fmt::format("{} of {}", *expected, type) : std::string(type),
+        found
+    );
+    for (const Submitted& task : All()) {
+        message += fmt::format("\n  {} {} {}", task.type, task.state, task.input);
+    }
+    throw ExpectationFailed(message);
+}
+
+}  // namespace stint::testing
