@@ -122,6 +122,8 @@ class Tidy:
             self.lines(name, lines)
             if name.endswith("CMakeLists.txt"):
                 self.cmake(name, text)
+            if name.endswith(".md"):
+                self.links(name, lines)
             if name == "CHANGELOG.md":
                 self.changelog(name, lines)
         self.orphans()
@@ -197,6 +199,12 @@ class Tidy:
                 self.report(name, number, "changelog", "write ## [1.2.3] - 2025-01-31")
             if line.startswith("### ") and line[4:] not in CHANGE_KINDS:
                 self.report(name, number, "changelog", "one of " + ", ".join(sorted(CHANGE_KINDS)))
+
+    def links(self, name, lines):
+        for number, line in enumerate(lines, 1):
+            for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", re.sub(r"`[^`]*`", "", line)):
+                if "://" not in target and not (self.root / name).parent.joinpath(target).exists():
+                    self.report(name, number, "link", f"there is no {target}")
 
     # ---- the tree ----
 

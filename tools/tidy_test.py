@@ -70,6 +70,7 @@ PLANTED = {
         ("src/engine/a.cpp", "int x;  // NOLINT(misc-thing)\n", 1),
     ],
     "path": [("docs/guide.md", "built in /wor" "k/main\n", 1)],
+    "link": [("docs/guide.md", "see [that](../nowhere.md)\n", 1)],
     "size": [("docs/picture.png", "x" * 1_000_001, 0)],
     "changelog": [
         ("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n", 3),
