@@ -20,7 +20,7 @@ CLEAN = {
     "include/stint/stint.h": "#pragma once\n#include <string>\n#include <stint/stint.h>\n",
     "tests/chaos/helper.cpp": "// tidy: allow sleep, because this process is meant to be slow\n"
     "void F() { usleep(5); }\n",
-    "docs/guide.md": "see below\n",
+    "docs/guide.md": "see below\n```cpp\nx[](int a) {}\n```\n",
     "README.md": "[guide](docs/guide.md), /usr/lib and https://example.org/work/x are fine\n",
     "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n\n### Added\n\n## [0.1.0] - 2025-01-31\n",
 }
