@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/error.h"
@@ -51,6 +52,7 @@ struct TypeDefaults {
     bool isolated = false;
     friend bool operator==(const TypeDefaults&, const TypeDefaults&) = default;
 };
+Result<void> Validate(const TypeDefaults& defaults);
 
 struct TypeRecord {
     TypeDefaults defaults;
@@ -229,6 +231,10 @@ struct TaskFilter {
 Result<void> Validate(const TaskFilter& filter);
 
 // The reference meaning of a filter; stores that filter in SQL are compared with it.
+//
+// Input matches: a task without the member never matches, whatever the operator; arrays have no
+// members. Numbers compare as numbers (1 equals 1.0), strings byte by byte; values of different types
+// are unequal and have no order, nor have booleans, nulls, arrays and objects.
 bool Matches(const TaskFilter& filter, const TaskRecord& task);
 
 struct TaskPage {

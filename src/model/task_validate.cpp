@@ -1,0 +1,251 @@
+// Every message names the field, its value and the cure.
+#include <algorithm>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "model/task.h"
+
+namespace stint::model {
+
+using base::DurationText;
+using base::MakeError;
+using base::Quoted;
+
+namespace {
+
+// The first check that fails is the answer; the ones after it are not made.
+class Checks {
+public:
+    // Types, queues: what fits a path, a metric label and a command line without quoting.
+    void Name(std::string_view field, std::string_view value, std::size_t limit) {
+        if (value.empty()) return Wrong("{} is empty; give it a name", field);
+        Size(field, value, limit);
+        static constexpr std::string_view kMarks = "._-:/@+";
+        bool good = std::all_of(value.begin(), value.end(), [](unsigned char c) {
+            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                   kMarks.find(static_cast<char>(c)) != std::string_view::npos;
+        });
+        if (!good) Wrong("{} is {}; use letters, digits and . _ - : / @ +", field, Quoted(value));
+    }
+
+    // Keys, tags, actors: any text on one line.
+    void Text(std::string_view field, std::string_view value, std::size_t limit) {
+        Size(field, value, limit);
+        if (!base::IsUtf8(value)) Wrong("{} is {}; it must be valid UTF-8", field, Quoted(value));
+        if (base::HasControl(value)) {
+            Wrong("{} is {}; it must not have control characters", field, Quoted(value));
+        }
+    }
+
+    void Size(std::string_view field, std::string_view value, std::size_t limit) {
+        if (value.size() <= limit) return;
+        Fail(
+            Code::kLimit,
+            fmt::format("{} is {} bytes; the limit is {} bytes", field, value.size(), limit)
+        );
+    }
+
+    void Input(std::string_view value) {
+        if (value.size() > limits::kInput) {
+            return Fail(
+                Code::kLimit,
+                fmt::format(
+                    "input is {} bytes; the limit is {} bytes: store large data elsewhere and pass "
+                    "a reference",
+                    value.size(),
+                    limits::kInput
+                )
+            );
+        }
+        if (auto ok = base::CheckJson(value, limits::kJsonDepth); !ok) {
+            Fail(ok.error().code, "input " + ok.error().message);
+        }
+    }
+
+    void Between(std::string_view field, std::int64_t value, std::int64_t low, std::int64_t high) {
+        if (value >= low && value <= high) return;
+        Wrong("{} is {}; it must be between {} and {}", field, value, low, high);
+    }
+
+    void Between(std::string_view field, Duration value, Duration low, Duration high) {
+        if (value >= low && value <= high) return;
+        Wrong(
+            "{} is {}; it must be between {} and {}",
+            field,
+            DurationText(value),
+            DurationText(low),
+            DurationText(high)
+        );
+    }
+
+    // What both databases and every calendar can hold.
+    void Instant(std::string_view field, const std::optional<Time>& value) {
+        using namespace std::chrono;
+        constexpr Time kFirst{sys_days{1970y / 1 / 1}};
+        constexpr Time kLast{sys_days{9999y / 12 / 31}};
+        if (!value || (*value >= kFirst && *value <= kLast)) return;
+        std::int64_t micros = value->time_since_epoch().count();
+        Wrong("{} is {} µs from 1970; it must lie in the years 1970 to 9999", field, micros);
+    }
+
+    void Tags(const std::vector<std::string>& tags) {
+        if (tags.size() > limits::kTagsPerTask) {
+            return Fail(
+                Code::kLimit,
+                fmt::format("tags has {} tags; the limit is {}", tags.size(), limits::kTagsPerTask)
+            );
+        }
+        for (std::size_t i = 0; i < tags.size(); ++i) {
+            if (tags[i].empty()) return Wrong("tags has an empty tag; leave it out");
+            Text("tags", tags[i], limits::kTag);
+            if (std::find(tags.begin(), tags.begin() + static_cast<std::ptrdiff_t>(i), tags[i]) !=
+                tags.begin() + static_cast<std::ptrdiff_t>(i)) {
+                return Wrong("tags has {} twice; give each tag once", Quoted(tags[i]));
+            }
+        }
+    }
+
+    void Retry(const std::optional<RetryPolicy>& retry) {
+        if (!retry) return;
+        if (auto ok = Validate(*retry); !ok) Fail(ok.error().code, ok.error().message);
+    }
+
+    template <class... Args>
+    void Wrong(fmt::format_string<Args...> format, Args&&... args) {
+        Fail(Code::kInvalid, fmt::format(format, std::forward<Args>(args)...));
+    }
+
+    void Fail(Code code, std::string message) {
+        if (result_) result_ = Error{code, std::move(message)};
+    }
+
+    Result<void> Finish() const { return result_; }
+
+private:
+    Result<void> result_;
+};
+
+// What a request and an edit have in common.
+template <class Request>
+void CheckSettings(Checks& checks, const Request& request) {
+    if (request.queue) checks.Name("queue", *request.queue, limits::kQueueName);
+    if (request.priority) {
+        checks.Between(
+            "priority", std::int64_t{*request.priority}, limits::kPriorityMin, limits::kPriorityMax
+        );
+    }
+    checks.Retry(request.retry);
+    if (request.timeout)
+        checks.Between("timeout", *request.timeout, Duration::zero(), limits::kTimeoutMax);
+    if (request.delay) checks.Between("delay", *request.delay, Duration::zero(), limits::kDelayMax);
+    checks.Instant("run_at", request.run_at);
+    checks.Instant("start_by", request.start_by);
+    if (request.delay && request.run_at) {
+        checks.Wrong("delay and run_at are both given; give one of them");
+    }
+    if (request.run_at && request.start_by && *request.start_by <= *request.run_at) {
+        checks.Wrong(
+            "start_by is {}, not after run_at ({}); it could never start",
+            base::Iso8601(*request.start_by),
+            base::Iso8601(*request.run_at)
+        );
+    }
+}
+
+void CheckDebounce(Checks& checks, const NewTask& task) {
+    const Debounce& debounce = *task.debounce;
+    if (debounce.key.empty()) checks.Wrong("debounce.key is empty; name what the burst is about");
+    checks.Text("debounce.key", debounce.key, limits::kKey);
+    checks.Between("debounce.wait", debounce.wait, Duration{1}, limits::kDelayMax);
+    checks.Between("debounce.max_wait", debounce.max_wait, Duration::zero(), limits::kDelayMax);
+    if (debounce.max_wait > Duration::zero() && debounce.max_wait < debounce.wait) {
+        checks.Wrong(
+            "debounce.max_wait is {}; it must not be below wait ({}), or be zero for no bound",
+            DurationText(debounce.max_wait),
+            DurationText(debounce.wait)
+        );
+    }
+    if (!task.unique_key.empty()) {
+        checks.Wrong("debounce and unique_key are both given; give one of them");
+    }
+    if (task.delay || task.run_at) {
+        checks.Wrong(
+            "debounce is given together with {}; debounce sets the due time itself",
+            task.delay ? "delay" : "run_at"
+        );
+    }
+}
+
+void CheckThrottle(Checks& checks, const Throttle& throttle) {
+    if (throttle.key.empty()) checks.Wrong("throttle.key is empty; name what is throttled");
+    checks.Text("throttle.key", throttle.key, limits::kKey);
+    checks.Between("throttle.period", throttle.period, Duration{1}, limits::kDelayMax);
+}
+
+}  // namespace
+
+Result<void> Validate(const NewTask& task) {
+    Checks checks;
+    if (task.id.value() < 0) checks.Wrong("id is {}; reserve ids from the store", task.id.value());
+    if (!task.tenant.valid())
+        checks.Wrong("tenant is {}; it must be 1 or more", task.tenant.value());
+    if (task.parent.value() < 0)
+        checks.Wrong("parent is {}; it must be the id of a task", task.parent.value());
+    checks.Name("type", task.type, limits::kTypeName);
+    CheckSettings(checks, task);
+    checks.Tags(task.tags);
+    checks.Text("idempotency_key", task.idempotency_key, limits::kKey);
+    checks.Text("unique_key", task.unique_key, limits::kKey);
+    checks.Text("actor", task.actor, limits::kActor);
+    if (task.unique_policy > UniquePolicy::kError) {
+        checks.Wrong(
+            "unique_policy is {}; use return_existing, replace_if_not_started or error",
+            static_cast<int>(task.unique_policy)
+        );
+    }
+    if (task.debounce) CheckDebounce(checks, task);
+    if (task.throttle) CheckThrottle(checks, *task.throttle);
+    checks.Input(task.input);
+    return checks.Finish();
+}
+
+Result<void> Validate(const TaskEdit& edit) {
+    Checks checks;
+    bool empty = !edit.queue && !edit.priority && !edit.input && !edit.delay && !edit.run_at &&
+                 !edit.start_by && !edit.retry && !edit.timeout && !edit.tags;
+    if (empty) checks.Wrong("the edit is empty; give at least one field to change");
+    CheckSettings(checks, edit);
+    if (edit.tags) checks.Tags(*edit.tags);
+    if (edit.input) checks.Input(*edit.input);
+    return checks.Finish();
+}
+
+Result<void> Validate(const TypeDefaults& defaults) {
+    Checks checks;
+    checks.Name("type", defaults.type, limits::kTypeName);
+    checks.Name("queue", defaults.queue, limits::kQueueName);
+    checks.Between(
+        "priority", std::int64_t{defaults.priority}, limits::kPriorityMin, limits::kPriorityMax
+    );
+    checks.Retry(defaults.retry);
+    checks.Between("timeout", defaults.timeout, Duration::zero(), limits::kTimeoutMax);
+    return checks.Finish();
+}
+
+Result<void> Validate(const QueueSettings& settings) {
+    Checks checks;
+    checks.Name("queue", settings.name, limits::kQueueName);
+    if (settings.cap && *settings.cap < 0) {
+        checks.Wrong("cap is {}; it must be 0 or more, or absent for no cap", *settings.cap);
+    }
+    auto keep = [&](std::string_view field, const std::optional<Duration>& value) {
+        if (value) checks.Between(field, *value, std::chrono::hours{1}, limits::kRetentionMax);
+    };
+    keep("keep_complete", settings.keep_complete);
+    keep("keep_dead", settings.keep_dead);
+    keep("keep_cancelled", settings.keep_cancelled);
+    return checks.Finish();
+}
+
+}  // namespace stint::model
