@@ -106,15 +106,17 @@ int main(int argc, char** argv) {
                     .session = w + 1,
                     .use_mark = use_mark,
                     .complete_claim = complete};
-                double next_rescan = Now() + 5;
+                auto previous = worker.marks;
+                double next_tick = Now() + 1;
                 while (!stop) {
                     Submit(worker.conn, batch);
                     const auto b = worker.Claim(batch);
                     if (!b.ids.empty()) worker.Settle(b);
                     settled += static_cast<long>(b.ids.size());
-                    if (std::getenv("RESCAN") && Now() > next_rescan) {
-                        worker.marks.clear();
-                        next_rescan = Now() + 5;
+                    // Once a tick: start again from the marks of the tick before.
+                    if (Now() > next_tick) {
+                        std::swap(previous, worker.marks);
+                        next_tick = Now() + 1;
                     }
                 }
                 PQfinish(worker.conn);

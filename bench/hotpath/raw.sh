@@ -1,6 +1,7 @@
 #!/bin/bash
 # Raw limit: a server-side SQL loop that makes the writes of shape E (ready delete, lease, result, audit;
-# a commit after claim and after settle) without fence, lanes, SKIP LOCKED or a client. Usage: raw.sh <conninfo> [tasks] [batch] [connections]
+# a commit after claim and after settle)
+# without fence, lanes, SKIP LOCKED or a client. Usage: raw.sh <conninfo> [tasks] [batch] [connections]
 cd "$(dirname "$0")" || exit 1
 ci=$1 tasks=${2:-100000} n=${3:-500} w=${4:-2}
 q() { psql -X -q -At "$ci" -v ON_ERROR_STOP=1 "$@"; }
@@ -9,7 +10,8 @@ q() { psql -X -q -At "$ci" -v ON_ERROR_STOP=1 "$@"; }
   cat shapes/common.sql; sed '/^-- name: submit/,$d' shapes/e.sql
   cat <<SQL
 INSERT INTO task(id, lane, input) SELECT g, 1,
-  '{"n":123456,"user":"u-000123","action":"send_email","template":"welcome","lang":"en","pad":"xxxxxxx"}' FROM generate_series(1, $tasks) g;
+  '{"n":123456,"user":"u-000123","action":"send_email","template":"welcome","lang":"en","pad":"xxxxxxx"}'
+  FROM generate_series(1, $tasks) g;
 INSERT INTO ready(lane, pos, task) SELECT 1, g, g FROM generate_series(1, $tasks) g;
 CREATE PROCEDURE raw(lo bigint, hi bigint, n int) LANGUAGE plpgsql AS \$f\$
 DECLARE v_ids bigint[]; v_att smallint[]; v_lease bigint; v_token uuid; c bigint;
