@@ -44,10 +44,16 @@ void FaultyStore::TravelBack(std::string_view name, Effect effect) {
 }
 
 template <class F>
-auto FaultyStore::Call(std::string_view name, Effect effect, F&& call) {
-    // What the store does is one transaction: no points inside.
+auto FaultyStore::Reach(std::string_view name, Effect effect, Call as, F&& call) {
+    // What the store does is one transaction: no points inside. The oracle hears of it before the
+    // answer can be lost.
     auto reach = [&] {
         World::Shelter shelter;
+        struct Telling {
+            Oracle& oracle;
+            ~Telling() { oracle.End(); }
+        } telling{oracle_};
+        oracle_.Begin(as);
         return call();
     };
     try {
@@ -56,7 +62,7 @@ auto FaultyStore::Call(std::string_view name, Effect effect, F&& call) {
         // Sent before its sender died: it may still arrive, and nobody will read the answer.
         if (effect == Effect::kWrites && !world_.stopped() &&
             faults_.Strikes(Fault::kLateArrival)) {
-            reach();
+            (void)reach();
         }
         throw;
     }
@@ -70,120 +76,206 @@ auto FaultyStore::Call(std::string_view name, Effect effect, F&& call) {
     }
 }
 
+template <class F>
+auto FaultyStore::Reads(std::string_view name, F&& call) {
+    return Reach(name, Effect::kReads, Call::kNone, std::forward<F>(call));
+}
+
+template <class F>
+auto FaultyStore::Writes(std::string_view name, Call as, F&& call) {
+    return Reach(name, Effect::kWrites, as, std::forward<F>(call));
+}
+
+namespace {
+
+// Tells the oracle what is asked inside a transaction; what was submitted, only once it committed.
+class WitnessedTransaction final : public store::Transaction {
+public:
+    WitnessedTransaction(store::Transaction& inner, Oracle& oracle)
+        : inner_(inner), oracle_(oracle) {}
+
+    std::vector<store::SubmitReply> Submit(std::span<const model::NewTask> tasks) override {
+        auto replies = inner_.Submit(tasks);
+        submitted_.emplace_back(std::vector(tasks.begin(), tasks.end()), replies);
+        return replies;
+    }
+    store::SettleReply Settle(const store::Settlement& settlement) override {
+        oracle_.BeforeSettle({&settlement, 1});
+        store::SettleReply reply = inner_.Settle(settlement);
+        oracle_.AfterSettle({&settlement, 1}, {&reply, 1});
+        return reply;
+    }
+    void* native() override { return inner_.native(); }
+
+    using Submitted = std::pair<std::vector<model::NewTask>, std::vector<store::SubmitReply>>;
+    const std::vector<Submitted>& submitted() const { return submitted_; }
+
+private:
+    store::Transaction& inner_;
+    Oracle& oracle_;
+    std::vector<Submitted> submitted_;
+};
+
+}  // namespace
+
 store::StoreInfo FaultyStore::Info() {
     return inner_.Info();
 }
 Time FaultyStore::Now() {
-    return Call("store.now", Effect::kReads, [&] { return inner_.Now(); });
+    return Reads("store.now", [&] { return inner_.Now(); });
 }
 TaskId FaultyStore::ReserveIds(int count) {
     // A block whose answer was lost is a gap in the numbers, no more: a refusal, not an unknown.
-    return Call("store.reserve_ids", Effect::kReads, [&] { return inner_.ReserveIds(count); });
+    return Reads("store.reserve_ids", [&] { return inner_.ReserveIds(count); });
 }
 void FaultyStore::PublishTypes(std::span<const model::TypeDefaults> types) {
-    Call("store.publish_types", Effect::kWrites, [&] { inner_.PublishTypes(types); });
+    Writes("store.publish_types", Call::kPublish, [&] { inner_.PublishTypes(types); });
 }
 std::vector<model::TypeRecord> FaultyStore::Types() {
-    return Call("store.types", Effect::kReads, [&] { return inner_.Types(); });
+    return Reads("store.types", [&] { return inner_.Types(); });
 }
 std::vector<store::SubmitReply> FaultyStore::Submit(std::span<const model::NewTask> tasks) {
-    return Call("store.submit", Effect::kWrites, [&] { return inner_.Submit(tasks); });
+    return Writes("store.submit", Call::kSubmit, [&] {
+        auto replies = inner_.Submit(tasks);
+        oracle_.AfterSubmit(tasks, replies);
+        return replies;
+    });
 }
 NodeId FaultyStore::OpenSession(const store::NewSession& session) {
-    return Call("store.open_session", Effect::kWrites, [&] { return inner_.OpenSession(session); });
+    return Writes("store.open_session", Call::kSession, [&] {
+        NodeId node = inner_.OpenSession(session);
+        oracle_.AfterOpen(session);
+        return node;
+    });
 }
 store::RenewReply FaultyStore::Renew(const store::RenewRequest& request) {
-    return Call("store.renew", Effect::kWrites, [&] { return inner_.Renew(request); });
+    return Writes("store.renew", Call::kSession, [&] {
+        auto reply = inner_.Renew(request);
+        oracle_.AfterRenew(request, reply);
+        return reply;
+    });
 }
 void FaultyStore::CloseSession(SessionId session) {
-    Call("store.close_session", Effect::kWrites, [&] { inner_.CloseSession(session); });
+    Writes("store.close_session", Call::kSession, [&] {
+        inner_.CloseSession(session);
+        oracle_.AfterClose(session);
+    });
 }
 std::vector<model::SessionRecord> FaultyStore::Sessions() {
-    return Call("store.sessions", Effect::kReads, [&] { return inner_.Sessions(); });
+    return Reads("store.sessions", [&] { return inner_.Sessions(); });
 }
 std::vector<model::NodeRecord> FaultyStore::Nodes() {
-    return Call("store.nodes", Effect::kReads, [&] { return inner_.Nodes(); });
+    return Reads("store.nodes", [&] { return inner_.Nodes(); });
 }
 store::ClaimReply FaultyStore::Claim(const store::ClaimRequest& request) {
-    return Call("store.claim", Effect::kWrites, [&] { return inner_.Claim(request); });
+    return Writes("store.claim", Call::kClaim, [&] {
+        auto reply = inner_.Claim(request);
+        oracle_.AfterClaim(request, reply);
+        return reply;
+    });
 }
 std::vector<store::SettleReply> FaultyStore::Settle(std::span<const store::Settlement> settlements
 ) {
-    return Call("store.settle", Effect::kWrites, [&] { return inner_.Settle(settlements); });
+    return Writes("store.settle", Call::kSettle, [&] {
+        oracle_.BeforeSettle(settlements);
+        auto replies = inner_.Settle(settlements);
+        oracle_.AfterSettle(settlements, replies);
+        return replies;
+    });
 }
 store::ReclaimReply FaultyStore::Reclaim(const store::ReclaimRequest& request) {
-    return Call("store.reclaim", Effect::kWrites, [&] { return inner_.Reclaim(request); });
+    return Writes("store.reclaim", Call::kReclaim, [&] {
+        auto reply = inner_.Reclaim(request);
+        oracle_.AfterReclaim(reply);
+        return reply;
+    });
 }
 Result<model::State> FaultyStore::FinishBackground(const store::BackgroundFinish& finish) {
-    return Call("store.finish_background", Effect::kWrites, [&] {
-        return inner_.FinishBackground(finish);
+    return Writes("store.finish_background", Call::kFinish, [&] {
+        oracle_.BeforeFinish(finish);
+        auto reply = inner_.FinishBackground(finish);
+        oracle_.AfterFinish(finish, reply);
+        return reply;
     });
 }
 std::optional<store::SettleReply> FaultyStore::SettledBy(TaskId task, LeaseToken token) {
-    return Call("store.settled_by", Effect::kReads, [&] { return inner_.SettledBy(task, token); });
+    return Reads("store.settled_by", [&] { return inner_.SettledBy(task, token); });
 }
 std::vector<store::CancelReply> FaultyStore::Cancel(
     std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
 ) {
-    return Call("store.cancel", Effect::kWrites, [&] {
-        return inner_.Cancel(tasks, actor, reason);
+    return Writes("store.cancel", Call::kCancel, [&] {
+        auto replies = inner_.Cancel(tasks, actor, reason);
+        oracle_.AfterCancel(tasks, replies);
+        return replies;
     });
 }
 std::vector<store::RetryReply> FaultyStore::Retry(
     std::span<const TaskId> tasks, std::string_view actor
 ) {
-    return Call("store.retry", Effect::kWrites, [&] { return inner_.Retry(tasks, actor); });
+    return Writes("store.retry", Call::kRetry, [&] { return inner_.Retry(tasks, actor); });
 }
 std::vector<store::RetryReply> FaultyStore::Discard(
     std::span<const TaskId> tasks, std::string_view actor
 ) {
-    return Call("store.discard", Effect::kWrites, [&] { return inner_.Discard(tasks, actor); });
+    return Writes("store.discard", Call::kDiscard, [&] { return inner_.Discard(tasks, actor); });
 }
 Result<void> FaultyStore::Edit(TaskId task, const model::TaskEdit& edit, std::string_view actor) {
-    return Call("store.edit", Effect::kWrites, [&] { return inner_.Edit(task, edit, actor); });
+    return Writes("store.edit", Call::kEdit, [&] { return inner_.Edit(task, edit, actor); });
 }
 std::optional<model::TaskRecord> FaultyStore::Get(TaskId task) {
-    return Call("store.get", Effect::kReads, [&] { return inner_.Get(task); });
+    return Reads("store.get", [&] { return inner_.Get(task); });
 }
 std::optional<TaskId> FaultyStore::FindByIdempotencyKey(TenantId tenant, std::string_view key) {
-    return Call("store.find_key", Effect::kReads, [&] {
-        return inner_.FindByIdempotencyKey(tenant, key);
-    });
+    return Reads("store.find_key", [&] { return inner_.FindByIdempotencyKey(tenant, key); });
 }
 model::TaskPage FaultyStore::List(const store::ListRequest& request) {
-    return Call("store.list", Effect::kReads, [&] { return inner_.List(request); });
+    return Reads("store.list", [&] { return inner_.List(request); });
 }
 std::map<model::CountKey, std::int64_t> FaultyStore::Counts(const model::TaskFilter& filter) {
-    return Call("store.counts", Effect::kReads, [&] { return inner_.Counts(filter); });
+    return Reads("store.counts", [&] { return inner_.Counts(filter); });
 }
 std::vector<model::AttemptRecord> FaultyStore::Attempts(TaskId task) {
-    return Call("store.attempts", Effect::kReads, [&] { return inner_.Attempts(task); });
+    return Reads("store.attempts", [&] { return inner_.Attempts(task); });
 }
 std::vector<model::AuditEntry> FaultyStore::Audit(const store::AuditRequest& request) {
-    return Call("store.audit", Effect::kReads, [&] { return inner_.Audit(request); });
+    return Reads("store.audit", [&] { return inner_.Audit(request); });
 }
 std::vector<store::FinishedTask> FaultyStore::Finished(std::span<const TaskId> tasks) {
-    return Call("store.finished", Effect::kReads, [&] { return inner_.Finished(tasks); });
+    return Reads("store.finished", [&] { return inner_.Finished(tasks); });
 }
 std::vector<store::Explanation> FaultyStore::Explain(
     TaskId task, const store::ClaimRequest& claimer
 ) {
-    return Call("store.explain", Effect::kReads, [&] { return inner_.Explain(task, claimer); });
+    return Reads("store.explain", [&] { return inner_.Explain(task, claimer); });
 }
 void FaultyStore::SetQueue(const model::QueueSettings& settings, std::string_view actor) {
-    Call("store.set_queue", Effect::kWrites, [&] { inner_.SetQueue(settings, actor); });
+    Writes("store.set_queue", Call::kNone, [&] { inner_.SetQueue(settings, actor); });
 }
 std::vector<model::QueueRecord> FaultyStore::Queues() {
-    return Call("store.queues", Effect::kReads, [&] { return inner_.Queues(); });
+    return Reads("store.queues", [&] { return inner_.Queues(); });
 }
 store::HousekeepReply FaultyStore::Housekeep(const store::HousekeepRequest& request) {
-    return Call("store.housekeep", Effect::kWrites, [&] { return inner_.Housekeep(request); });
+    return Writes("store.housekeep", Call::kHousekeep, [&] { return inner_.Housekeep(request); });
 }
 std::vector<store::CheckFinding> FaultyStore::Check() {
-    return Call("store.check", Effect::kReads, [&] { return inner_.Check(); });
+    return Reads("store.check", [&] { return inner_.Check(); });
 }
 Result<void> FaultyStore::Write(const std::function<Result<void>(store::Transaction&)>& work) {
-    return Call("store.write", Effect::kWrites, [&] { return inner_.Write(work); });
+    return Writes("store.write", Call::kWrite, [&] {
+        std::vector<WitnessedTransaction::Submitted> submitted;
+        Result<void> result = inner_.Write([&](store::Transaction& transaction) {
+            WitnessedTransaction witnessed(transaction, oracle_);
+            Result<void> done = work(witnessed);
+            submitted = witnessed.submitted();
+            return done;
+        });
+        oracle_.AfterWrite(result.has_value());
+        if (result) {
+            for (const auto& [tasks, replies] : submitted) oracle_.AfterSubmit(tasks, replies);
+        }
+        return result;
+    });
 }
 Result<std::unique_ptr<store::Transaction>> FaultyStore::Borrow(void* native_connection) {
     return inner_.Borrow(native_connection);

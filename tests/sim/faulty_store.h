@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sim/faults.h"
+#include "sim/oracle.h"
 #include "sim/world.h"
 #include "store/store.h"
 
@@ -10,8 +11,8 @@ namespace stint::sim {
 
 class FaultyStore final : public store::Store {
 public:
-    FaultyStore(World& world, Faults& faults, store::Store& inner)
-        : world_(world), faults_(faults), inner_(inner) {}
+    FaultyStore(World& world, Faults& faults, Oracle& oracle, store::Store& inner)
+        : world_(world), faults_(faults), oracle_(oracle), inner_(inner) {}
 
     store::StoreInfo Info() override;
     Time Now() override;
@@ -62,10 +63,16 @@ private:
     void Delay();
 
     template <class F>
-    auto Call(std::string_view name, Effect effect, F&& call);
+    auto Reads(std::string_view name, F&& call);
+    // `as`: what the oracle is told is going on.
+    template <class F>
+    auto Writes(std::string_view name, Call as, F&& call);
+    template <class F>
+    auto Reach(std::string_view name, Effect effect, Call as, F&& call);
 
     World& world_;
     Faults& faults_;
+    Oracle& oracle_;
     store::Store& inner_;
 };
 

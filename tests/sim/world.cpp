@@ -252,12 +252,16 @@ void World::PauseIn(Process& process, int points, Virtual length) {
 
 void World::Kill(Process& process) {
     if (process.dead_) return;
-    process.dead_ = true;
     ++crashes_;
+    Exit(process);
+    Say("process " + process.name() + " dies");
+}
+
+void World::Exit(Process& process) {
+    process.dead_ = true;
     for (auto& fiber : fibers_) {
         if (&fiber->process == &process) fiber->wake_at = now_;
     }
-    Say("process " + process.name() + " dies");
 }
 
 World::Shelter::Shelter() : fiber_(current) {

@@ -111,7 +111,10 @@ public:
     // ---- what the nemesis does ----
     void CrashIn(Process& process, int points) { process.crash_in_ = points; }
     void PauseIn(Process& process, int points, Virtual length);
+    void Disarm(Process& process) { process.crash_in_ = process.pause_in_ = 0; }
     void Kill(Process& process);
+    // The process ends of itself: its fibers unwind, nobody counts a crash.
+    void Exit(Process& process);
 
     // No point, no switch and no crash inside: a store's transaction.
     class Shelter {

@@ -1,0 +1,234 @@
+#include "sim/node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "engine/worker.h"
+#include "sim/clock.h"
+#include "sim/faulty_store.h"
+
+namespace stint::sim {
+
+namespace {
+
+constexpr int kSlots = 2;
+constexpr Virtual kLongestNap = std::chrono::seconds{5};
+constexpr Duration kDrainTime = std::chrono::seconds{3};
+
+double DrawRate(Setting& setting) {
+    if (!setting.faults.Strikes(Fault::kClockDrift)) return 1.0;
+    return 0.95 + 0.1 * setting.world.random().Fraction();
+}
+
+}  // namespace
+
+// Everything that dies with one process.
+struct Node::Life : std::enable_shared_from_this<Node::Life> {
+    Life(Setting& setting_in, Process& process_in, std::string host, double rate_in, int boot)
+        : setting(setting_in),
+          world(setting_in.world),
+          process(process_in),
+          rate(rate_in),
+          clock(world, rate_in),
+          store(world, setting_in.faults, setting_in.oracle, setting_in.store),
+          reserved(world, setting_in.faults, setting_in.oracle, setting_in.store),
+          wake(setting_in.post),
+          random(world.random().Next()),
+          options(Options(host, boot)) {}
+
+    engine::WorkerOptions Options(const std::string& host, int boot) const;
+    void Start();
+    void Claim();
+    void Execute();
+    void Settle();
+    void Renew();
+    void Watch();
+    void Sweep();
+    void DrainAndExit();
+
+    Virtual At(base::Instant instant) const;
+    void Nap(base::Instant until, Alarm& alarm);
+
+    Setting& setting;
+    World& world;
+    Process& process;
+    const double rate;
+    SimClock clock;
+    FaultyStore store;
+    FaultyStore reserved;
+    SimWake wake;
+    base::SeededRandom random;
+    engine::Registry registry;
+    const engine::WorkerOptions options;
+    std::unique_ptr<engine::Worker> worker;
+    std::array<Alarm, kSlots> work_there;
+    Alarm settle_there, watch_there, unused;
+    int busy = 0;  // executors inside an attempt
+    bool draining = false;
+    bool over = false;
+};
+
+engine::WorkerOptions Node::Life::Options(const std::string& host, int boot) const {
+    engine::WorkerOptions made;
+    made.slots = kSlots;
+    made.claim_ahead = static_cast<int>(setting.world.random().Below(2));
+    made.lease = kLease;
+    made.poll = {kPollMin, kPollMax};
+    made.drain = kDrainTime;
+    made.timeout_grace = kTimeoutGrace;
+    made.error_wait = kErrorWait;
+    made.sweep_every = kSweepEvery;
+    made.housekeep_every = kHousekeepEvery;
+    made.hostname = host;
+    made.pid = 1000 + boot;
+    made.version = "sim";
+    if (!setting.state_dir.empty()) made.state_dir = setting.state_dir + "/" + host;
+    return made;
+}
+
+Virtual Node::Life::At(base::Instant instant) const {
+    double ns = static_cast<double>(instant.time_since_epoch().count()) / rate;
+    Virtual latest = world.now() + kLongestNap;
+    if (ns >= static_cast<double>(latest.count())) return latest;
+    return std::max(world.now(), Virtual{static_cast<std::int64_t>(ns) + 1});
+}
+
+void Node::Life::Nap(base::Instant until, Alarm& alarm) {
+    world.SleepUntil(At(until), alarm);
+}
+
+void Node::Life::Start() {
+    worker = std::make_unique<engine::Worker>(
+        engine::WorkerParts{
+            .store = store,
+            .wake = wake,
+            .registry = registry,
+            .clock = clock,
+            .random = random,
+            .reserved = &reserved},
+        options
+    );
+    auto self = shared_from_this();
+    world.Spawn(process, "claim", [self] { self->Claim(); });
+    for (int slot = 0; slot < kSlots; ++slot) {
+        world.Spawn(process, "run" + std::to_string(slot), [self, slot] {
+            while (!self->over) {
+                ++self->busy;
+                bool ran = self->worker->RunOneAttempt();
+                --self->busy;
+                self->settle_there.Ring();
+                if (!ran) {
+                    self->world.SleepUntil(
+                        self->world.now() + kLongestNap, self->work_there.at(slot)
+                    );
+                }
+            }
+        });
+    }
+    world.Spawn(process, "settle", [self] { self->Settle(); });
+    world.Spawn(process, "renew", [self] { self->Renew(); });
+    world.Spawn(process, "watch", [self] { self->Watch(); });
+    world.Spawn(process, "sweep", [self] { self->Sweep(); });
+}
+
+void Node::Life::Claim() {
+    worker->Open();
+    while (!draining) {
+        wake.Deliver();
+        base::Instant next = worker->ClaimOnce();
+        for (Alarm& alarm : work_there) alarm.Ring();
+        watch_there.Ring();
+        wake.SleepUntil(At(next));
+    }
+    DrainAndExit();
+}
+
+void Node::Life::DrainAndExit() {
+    Virtual until = world.now() + kDrainTime;
+    while (busy > 0 && world.now() < until) world.Sleep(std::chrono::milliseconds{50});
+    worker->Drain();
+    over = true;
+    for (Alarm& alarm : work_there) alarm.Ring();
+    settle_there.Ring();
+    watch_there.Ring();
+    world.Exit(process);
+    world.Point("exit");
+}
+
+void Node::Life::Settle() {
+    while (!over) Nap(worker->SettleOnce(), settle_there);
+}
+
+void Node::Life::Renew() {
+    while (!over) Nap(worker->RenewOnce(), unused);
+}
+
+void Node::Life::Watch() {
+    while (!over) Nap(worker->WatchOnce(), watch_there);
+}
+
+void Node::Life::Sweep() {
+    base::Instant sweep{}, housekeep{};
+    Alarm nobody;
+    while (!over) {
+        if (At(sweep) <= world.now()) sweep = worker->SweepOnce();
+        if (At(housekeep) <= world.now()) housekeep = worker->HousekeepOnce();
+        Nap(std::min(sweep, housekeep), nobody);
+    }
+}
+
+Node::Node(Setting& setting, int number, std::function<void(engine::Registry&, store::Store&)> fill)
+    : setting_(setting),
+      number_(number),
+      name_(fmt::format("node{}", number)),
+      fill_(std::move(fill)),
+      rate_(DrawRate(setting)) {
+}
+
+Node::~Node() = default;
+
+void Node::Boot() {
+    CHECK(!up());
+    ++boots_;
+    process_ = &setting_.world.NewProcess(fmt::format("{}.{}", name_, boots_));
+    auto life = std::make_shared<Life>(setting_, *process_, name_, rate_, boots_);
+    fill_(life->registry, life->store);
+    life->Start();
+    life_ = life;
+}
+
+bool Node::up() const {
+    return process_ != nullptr && setting_.world.Alive(*process_) > 0;
+}
+
+void Node::Crash() {
+    if (!up()) return;
+    setting_.world.CrashIn(*process_, 1 + static_cast<int>(setting_.world.random().Below(60)));
+}
+
+void Node::Pause() {
+    if (!up()) return;
+    auto length = setting_.world.Between(std::chrono::milliseconds{200}, 3 * Virtual(kLease.lease));
+    setting_.world.PauseIn(
+        *process_, 1 + static_cast<int>(setting_.world.random().Below(60)), length
+    );
+}
+
+void Node::Disarm() {
+    if (process_ != nullptr) setting_.world.Disarm(*process_);
+}
+
+void Node::StepClock() {
+    auto life = life_.lock();
+    if (!life) return;
+    bool forward = setting_.world.random().Below(2) == 0;
+    life->clock.Step(std::chrono::hours{forward ? 1 : -1});
+}
+
+void Node::Drain() {
+    if (auto life = life_.lock()) life->draining = true;
+}
+
+}  // namespace stint::sim

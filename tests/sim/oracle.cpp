@@ -1,0 +1,380 @@
+// What every commit must satisfy.
+#include "sim/oracle.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "sim/clock.h"
+#include "sim/plans.h"
+
+namespace stint::sim {
+
+using model::AuditEntry;
+using model::Event;
+using model::IsTerminal;
+using model::State;
+using model::TaskRecord;
+
+namespace {
+
+constexpr std::size_t kTraceLines = 60;
+
+bool IsLive(State state) {
+    return !IsTerminal(state);
+}
+
+bool Has(std::span<const AuditEntry* const> entries, Event event) {
+    return std::any_of(entries.begin(), entries.end(), [&](const AuditEntry* entry) {
+        return entry->event == event;
+    });
+}
+
+// Which events an operation may make.
+bool MayMake(Call call, Event event) {
+    switch (call) {
+        case Call::kSubmit:
+            return event == Event::kSubmit || event == Event::kEdit;
+        case Call::kClaim:
+            return event == Event::kClaim || event == Event::kRetryDue;
+        case Call::kSettle:
+        case Call::kWrite:
+            return event == Event::kComplete || event == Event::kFailRetryable ||
+                   event == Event::kFailFinal || event == Event::kSnooze ||
+                   event == Event::kRelease || event == Event::kBackground ||
+                   event == Event::kCancel || event == Event::kQuarantine ||
+                   event == Event::kReclaim ||
+                   (call == Call::kWrite && (event == Event::kSubmit || event == Event::kEdit));
+        case Call::kReclaim:
+            return event == Event::kReclaim || event == Event::kQuarantine ||
+                   event == Event::kFailFinal || event == Event::kFailRetryable ||
+                   event == Event::kCancel || event == Event::kBackgroundTimeout;
+        case Call::kFinish:
+            return event == Event::kComplete || event == Event::kFailRetryable ||
+                   event == Event::kFailFinal || event == Event::kCancel;
+        case Call::kCancel:
+            return event == Event::kCancel;
+        case Call::kRetry:
+            return event == Event::kOperatorRetry;
+        case Call::kDiscard:
+            return event == Event::kFailFinal;
+        case Call::kEdit:
+            return event == Event::kEdit;
+        case Call::kHousekeep:
+            return event == Event::kExpire;
+        case Call::kPublish:
+        case Call::kSession:
+        case Call::kNone:
+            return false;
+    }
+    return false;
+}
+
+}  // namespace
+
+std::string_view CallName(Call call) {
+    constexpr std::array<std::string_view, 14> kNames = {
+        "none",
+        "submit",
+        "claim",
+        "settle",
+        "reclaim",
+        "finish",
+        "cancel",
+        "retry",
+        "discard",
+        "edit",
+        "housekeep",
+        "write",
+        "publish",
+        "session"};
+    return kNames.at(static_cast<std::size_t>(call));
+}
+
+Time Oracle::now() const {
+    return TrueTime(world_);
+}
+
+void Oracle::Violate(std::string_view invariant, TaskId task, std::string what) {
+    if (violation_) return;  // the first one tells the story
+    violation_.emplace();
+    violation_->invariant = invariant;
+    violation_->task = task;
+    violation_->what = std::move(what);
+    if (auto shadow = shadows_.find(task); shadow != shadows_.end()) {
+        violation_->history = shadow->second.history;
+    }
+    violation_->trace = world_.RecentTrace(kTraceLines);
+    world_.Stop();
+}
+
+void Oracle::OnCommit(std::span<const Change> changes, std::span<const AuditEntry> audit) {
+    ++commits_;
+    std::map<TaskId, std::vector<const AuditEntry*>> entries;
+    for (const AuditEntry& entry : audit) entries[entry.task].push_back(&entry);
+    for (const Change& change : changes) {
+        auto mine = entries.extract(change.after.id);
+        std::vector<const AuditEntry*> none;
+        Judge(change, mine.empty() ? none : mine.mapped());
+    }
+    for (const auto& [task, orphans] : entries) {
+        Violate("I15", task, fmt::format("{} audit entries without a change", orphans.size()));
+    }
+}
+
+void Oracle::Judge(const Change& change, std::span<const AuditEntry* const> entries) {
+    const TaskRecord& after = change.after;
+    auto [place, fresh] = shadows_.try_emplace(after.id);
+    Shadow& shadow = place->second;
+    if (fresh) {
+        shadow.record = after;
+        if (entries.empty()) Violate("I15", after.id, "a new task without an audit entry");
+        JudgeRequest(after);
+    }
+    std::optional<State> state;
+    if (!fresh) state = shadow.record.state;
+    for (const AuditEntry* entry : entries) {
+        shadow.history.push_back(fmt::format(
+            "{:>12.6f} {:<9} {:<18} {} -> {}  attempt {} claim {} generation {} session {} by "
+            "{}{}{}",
+            std::chrono::duration<double>(world_.now()).count(),
+            CallName(call_),
+            model::EventName(entry->event),
+            state ? model::StateName(*state) : "-",
+            model::StateName(entry->to),
+            after.attempt,
+            after.claim_no,
+            after.generation,
+            entry->session.valid() ? entry->session.ToString().substr(0, 6) : "-",
+            entry->actor,
+            entry->reason.empty() ? "" : ": ",
+            entry->reason
+        ));
+        ++shadow.entries;
+        ++transitions_;
+        if (entry->from != state) Violate("I15", after.id, "an audit entry from another state");
+        if (model::Next(entry->from, entry->event) != entry->to) {
+            Violate("I2", after.id, "a transition that the table refuses");
+        }
+        if (!MayMake(call_, entry->event)) {
+            Violate(
+                "I2",
+                after.id,
+                fmt::format(
+                    "{} made the transition {}", CallName(call_), model::EventName(entry->event)
+                )
+            );
+        }
+        JudgeEntry(shadow, *entry, change);
+        state = entry->to;
+    }
+    if (state != after.state) Violate("I15", after.id, "the state changed without an audit entry");
+    if (!fresh && after.claim_no != shadow.record.claim_no && !Has(entries, Event::kClaim)) {
+        Violate("I4", after.id, "the claim number moved without a claim");
+    }
+    JudgeKeys(shadow, change);
+    JudgeEffects(change);
+    if (shadow.token.valid() && shadow.token != change.token) shadow.spent.insert(shadow.token);
+    shadow.record = after;
+    shadow.token = change.token;
+    shadow.commit = commits_;
+}
+
+void Oracle::JudgeEntry(Shadow& shadow, const AuditEntry& entry, const Change& change) {
+    const TaskRecord& before = shadow.record;
+    if (entry.from && IsTerminal(*entry.from) && change.after.generation == before.generation) {
+        Violate("I2", before.id, "left a terminal state within its generation");
+    }
+    if (IsTerminal(entry.to)) {
+        if (shadow.terminal_in_generation == change.after.generation) {
+            Violate("I2", before.id, "ended twice in one generation");
+        }
+        shadow.terminal_in_generation = change.after.generation;
+    }
+    switch (entry.event) {
+        case Event::kClaim:
+            JudgeClaim(shadow, change);
+            break;
+        case Event::kOperatorRetry:
+            JudgeOperator(shadow, change);
+            break;
+        case Event::kBackgroundTimeout:
+            if (before.expires_at && *before.expires_at > now()) {
+                Violate("I14", before.id, "its background time was not over");
+            }
+            break;
+        case Event::kExpire:
+            if (!before.start_by || *before.start_by > now()) {
+                Violate("I14", before.id, "expired before its start-by deadline");
+            }
+            break;
+        default:
+            if (entry.from != State::kInProgress) break;
+            if (call_ == Call::kReclaim) {
+                JudgeReclaim(shadow, entry, change);
+            } else {
+                JudgeHolder(shadow, entry, change);
+            }
+    }
+}
+
+void Oracle::JudgeClaim(const Shadow& shadow, const Change& change) {
+    const TaskRecord& before = shadow.record;
+    const TaskRecord& after = change.after;
+    if (after.attempt != before.attempt + 1 || after.claim_no != before.claim_no + 1) {
+        Violate(
+            "I4",
+            after.id,
+            fmt::format(
+                "claimed: attempt {} -> {}, claim {} -> {}",
+                before.attempt,
+                after.attempt,
+                before.claim_no,
+                after.claim_no
+            )
+        );
+    }
+    if (after.max_attempts > 0 && after.attempt > after.max_attempts) {
+        Violate("I4", after.id, "claimed beyond its attempts");
+    }
+    if (before.due_at > now()) {
+        auto early = std::chrono::duration<double>(before.due_at - now()).count();
+        Violate("I14", after.id, fmt::format("claimed {:.3f} s before it was due", early));
+    }
+    if (before.start_by && *before.start_by < now()) {
+        Violate("I14", after.id, "claimed after its start-by deadline");
+    }
+    if (before.cancel_requested) Violate("I13", after.id, "claimed after a cancel");
+    if (!change.token.valid() || shadow.spent.contains(change.token) ||
+        change.token == shadow.token) {
+        Violate("I3", after.id, "claimed without a fresh token");
+    }
+    if (SessionDead(after.session)) {
+        Violate("I5", after.id, "claimed by a session whose lease is over");
+    }
+}
+
+// The holder's own writes: its token was compared when the call began; here, what they may change.
+void Oracle::JudgeHolder(const Shadow& shadow, const AuditEntry& entry, const Change& change) {
+    const TaskRecord& before = shadow.record;
+    bool refunds = entry.event == Event::kSnooze || entry.event == Event::kRelease;
+    if (refunds && change.after.attempt != before.attempt - 1) {
+        Violate(
+            "I4",
+            before.id,
+            fmt::format("{} did not refund the attempt", model::EventName(entry.event))
+        );
+    }
+    if (!refunds && change.after.attempt != before.attempt) {
+        Violate("I4", before.id, "settling changed the attempt number");
+    }
+    bool goes_on = entry.event == Event::kFailRetryable || entry.event == Event::kSnooze ||
+                   entry.event == Event::kRelease;
+    if (before.cancel_requested && goes_on) {
+        Violate("I13", before.id, "a cancelled task was put back to be tried again");
+    }
+    JudgeRunningHandler(shadow);
+}
+
+// A lease may be taken only when its session's time is over, or the attempt's own.
+void Oracle::JudgeReclaim(const Shadow& shadow, const AuditEntry& entry, const Change& change) {
+    const TaskRecord& before = shadow.record;
+    bool timed_out = before.timeout > Duration::zero() && before.claimed_at &&
+                     *before.claimed_at + before.timeout <= now();
+    if (!SessionDead(before.session) && !timed_out) {
+        Violate("I5", before.id, "taken from a session whose lease is not over");
+    }
+    if (change.after.attempt != before.attempt) {
+        Violate("I4", before.id, "reclaiming changed the attempt number: a crash is an attempt");
+    }
+    if (before.cancel_requested && entry.to == State::kOpen) {
+        Violate("I13", before.id, "a cancelled task was reclaimed to be tried again");
+    }
+    bool crashed_alone = shadow.alone && !timed_out && entry.event == Event::kReclaim;
+    if (crashed_alone && change.after.crash_count != before.crash_count + 1) {
+        Violate("I4", before.id, "a crash while alone was not counted");
+    }
+    if (entry.event == Event::kReclaim && change.after.crash_count >= model::limits::kMaxCrashes) {
+        Violate("I4", before.id, "crashed too often alone and was not quarantined");
+    }
+    JudgeRunningHandler(shadow);
+}
+
+// A worker that can act has told its handler to stop before the lease is taken from it.
+void Oracle::JudgeRunningHandler(const Shadow& shadow) {
+    if (call_ != Call::kReclaim) return;
+    auto running = running_.find({shadow.record.id, shadow.record.claim_no});
+    if (running == running_.end()) return;
+    const Process& process = *running->second.process;
+    bool could_act = !process.dead() && world_.now() > process.last_pause_end() + lease_;
+    if (could_act && !running->second.stop.stop_requested()) {
+        Violate(
+            "I5",
+            shadow.record.id,
+            "its lease was taken while its handler had not been told to stop"
+        );
+    }
+}
+
+void Oracle::JudgeOperator(const Shadow& shadow, const Change& change) {
+    const TaskRecord& before = shadow.record;
+    int expected = IsTerminal(before.state) ? before.generation + 1 : before.generation;
+    if (change.after.generation != expected) {
+        Violate("I2", before.id, "an operator's retry did not count the generation");
+    }
+    if (change.after.generation > before.generation && change.after.attempt != 0) {
+        Violate("I4", before.id, "a new generation did not begin with fresh attempts");
+    }
+}
+
+void Oracle::JudgeKeys(const Shadow& shadow, const Change& change) {
+    const TaskRecord& after = change.after;
+    const TaskRecord& before = shadow.record;
+    auto key_of = [](const TaskRecord& task) {
+        return UniqueKey{task.tenant.value(), task.type, task.unique_key};
+    };
+    if (!before.unique_key.empty()) {
+        auto held = unique_.find(key_of(before));
+        if (held != unique_.end() && held->second == before.id) unique_.erase(held);
+    }
+    if (after.unique_key.empty() || !IsLive(after.state)) return;
+    auto [held, free] = unique_.emplace(key_of(after), after.id);
+    if (!free && held->second != after.id) {
+        Violate(
+            "I7",
+            after.id,
+            fmt::format("two live tasks with one unique key: {} too", held->second.value())
+        );
+    }
+}
+
+// A client writes a fresh marker into each request: two tasks with one marker are one request,
+// stored twice.
+void Oracle::JudgeRequest(const TaskRecord& fresh) {
+    std::int64_t marker = PlanBook::Marker(fresh.input);
+    if (marker < 0) return;
+    auto [known, first] = markers_.emplace(marker, fresh.id);
+    if (!first) {
+        Violate(
+            "I8",
+            fresh.id,
+            fmt::format("one request was stored twice: {} too", known->second.value())
+        );
+    }
+}
+
+void Oracle::JudgeEffects(const Change& change) {
+    if (change.after.type != "sim.tx" || change.after.state != State::kComplete) return;
+    auto staged = std::count(staged_effects_.begin(), staged_effects_.end(), change.after.id);
+    if (staged != 1) {
+        Violate("I16", change.after.id, fmt::format("completed with {} effects", staged));
+    }
+}
+
+bool Oracle::SessionDead(SessionId session) const {
+    auto found = sessions_.find(session);
+    return found == sessions_.end() || found->second.over || found->second.lease_until <= now();
+}
+
+}  // namespace stint::sim

@@ -1,0 +1,171 @@
+// The oracle: a shadow of every task, moved only by what the store commits, and the invariants it
+// must keep. It is told of every commit as it happens, and of what was asked and answered around
+// it, and judges each on its own: it never asks the store what to believe.
+//
+// Invariants by number, as in ARCHITECTURE.md: I1 nothing lost, I2 one outcome, I3 token fence,
+// I4 attempts, I5 leases, I7 unique keys, I8 idempotency keys, I13 cancel, I14 due times, I15
+// audit, I16 effects, L1 everything due ends.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/world.h"
+#include "store/store.h"
+
+namespace stint::sim {
+
+struct Violation {
+    std::string invariant;  // "I3"
+    TaskId task;
+    std::string what;
+    std::vector<std::string> history;  // of the task
+    std::vector<std::string> trace;    // the last points of the world
+};
+
+// Which operation is inside the store: what may change depends on it.
+enum class Call : std::uint8_t {
+    kNone,
+    kSubmit,
+    kClaim,
+    kSettle,
+    kReclaim,
+    kFinish,
+    kCancel,
+    kRetry,
+    kDiscard,
+    kEdit,
+    kHousekeep,
+    kWrite,
+    kPublish,
+    kSession,
+};
+std::string_view CallName(Call call);
+
+// One task as a commit left it.
+struct Change {
+    model::TaskRecord after;
+    LeaseToken token;  // of the holder, or the completion token; none otherwise
+};
+
+class Oracle {
+public:
+    Oracle(World& world, Duration lease, Duration timeout_grace)
+        : world_(world), lease_(lease), timeout_grace_(timeout_grace) {}
+
+    bool violated() const { return violation_.has_value(); }
+    const Violation& violation() const { return *violation_; }
+    void Violate(std::string_view invariant, TaskId task, std::string what);
+
+    // ---- from the store, inside its transaction ----
+    void OnCommit(std::span<const Change> changes, std::span<const model::AuditEntry> audit);
+
+    // ---- from the faulty store, around the call, before any answer travels back ----
+    void Begin(Call call) { call_ = call; }
+    void End();
+    void AfterSubmit(
+        std::span<const model::NewTask> tasks, std::span<const store::SubmitReply> replies
+    );
+    void AfterOpen(const store::NewSession& session);
+    void AfterRenew(const store::RenewRequest& request, const store::RenewReply& reply);
+    void AfterClose(SessionId session);
+    void AfterClaim(const store::ClaimRequest& request, const store::ClaimReply& reply);
+    void BeforeSettle(std::span<const store::Settlement> settlements);
+    void AfterSettle(
+        std::span<const store::Settlement> settlements, std::span<const store::SettleReply> replies
+    );
+    void AfterReclaim(const store::ReclaimReply& reply);
+    void BeforeFinish(const store::BackgroundFinish& finish);
+    void AfterFinish(const store::BackgroundFinish& finish, const Result<model::State>& reply);
+    void AfterCancel(std::span<const TaskId> tasks, std::span<const store::CancelReply> replies);
+    void AfterWrite(bool committed);
+
+    // ---- from the workload ----
+    // The host's own write inside Store::Write, to be committed with it.
+    void StageEffect(TaskId task) { staged_effects_.push_back(task); }
+    // A client was told that its request `marker` is stored as `task`.
+    void Acknowledged(TaskId task, std::int64_t marker);
+    void HandlerStarted(TaskId task, int claim_no, std::stop_token stop);
+    void HandlerEnded(TaskId task, int claim_no);
+
+    // ---- at the end ----
+    // Everything that is due, or due soon, is terminal.
+    bool Quiet() const;
+    std::string Unfinished() const;
+    TaskId FirstUnfinished() const;
+    // When the last of the unfinished becomes due, as far as it is in sight.
+    Virtual LastDue() const;
+    std::uint64_t transitions() const { return transitions_; }
+    void CheckEnd(store::Store& store);
+
+    // ---- for generators that want something that exists ----
+    std::vector<TaskId> Tasks() const;
+    std::size_t task_count() const { return shadows_.size(); }
+    const model::TaskRecord* Find(TaskId task) const;
+    std::uint64_t commits() const { return commits_; }
+
+private:
+    struct Shadow {
+        model::TaskRecord record;
+        LeaseToken token;
+        std::set<LeaseToken> spent;      // tokens of earlier claims
+        bool alone = false;              // the running attempt is a suspect's, alone
+        int terminal_in_generation = 0;  // the last generation that ended
+        int entries = 0;                 // audit entries so far
+        int commit = 0;                  // the last commit that changed it
+        std::vector<std::string> history;
+    };
+    struct SessionShadow {
+        Time lease_until{};
+        bool over = false;
+    };
+    struct Running {
+        std::stop_token stop;
+        Process* process = nullptr;
+    };
+    using Key = std::pair<std::int64_t, std::string>;                      // tenant, key
+    using UniqueKey = std::tuple<std::int64_t, std::string, std::string>;  // tenant, type, key
+
+    void Judge(const Change& change, std::span<const model::AuditEntry* const> entries);
+    void JudgeEntry(Shadow& shadow, const model::AuditEntry& entry, const Change& change);
+    void JudgeClaim(const Shadow& shadow, const Change& change);
+    void JudgeHolder(const Shadow& shadow, const model::AuditEntry& entry, const Change& change);
+    void JudgeReclaim(const Shadow& shadow, const model::AuditEntry& entry, const Change& change);
+    void JudgeRunningHandler(const Shadow& shadow);
+    void JudgeOperator(const Shadow& shadow, const Change& change);
+    void JudgeKeys(const Shadow& shadow, const Change& change);
+    void JudgeRequest(const model::TaskRecord& fresh);
+    void JudgeEffects(const Change& change);
+    void JudgeSubmit(const model::NewTask& task, const store::SubmitReply& reply);
+    void JudgeToken(TaskId task, LeaseToken asked, bool accepted, std::string_view who);
+    void CheckTask(store::Store& store, const Shadow& shadow);
+    bool SessionDead(SessionId session) const;
+    Time now() const;
+
+    World& world_;
+    const Duration lease_;
+    const Duration timeout_grace_;
+    Call call_ = Call::kNone;
+    int commits_ = 0;
+    std::uint64_t transitions_ = 0;
+    std::map<std::int64_t, TaskId> markers_;  // first task stored for each client's request
+    std::map<TaskId, Shadow> shadows_;
+    std::map<SessionId, SessionShadow> sessions_;
+    std::map<TaskId, LeaseToken> before_;  // tokens when the settling call began
+    std::map<UniqueKey, TaskId> unique_;   // live tasks only
+    std::map<Key, std::pair<TaskId, std::string>> idempotent_;  // task and request hash
+    std::map<std::int64_t, TaskId> acknowledged_;               // by the client's marker
+    std::map<std::pair<TaskId, int>, Running> running_;
+    std::vector<TaskId> staged_effects_;
+    std::map<TaskId, int> effects_;
+    std::optional<Violation> violation_;
+};
+
+}  // namespace stint::sim

@@ -1,0 +1,241 @@
+// What every answer must satisfy, judged before it can be lost on the way back.
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "sim/clock.h"
+#include "sim/oracle.h"
+
+namespace stint::sim {
+
+using model::IsTerminal;
+using model::NewTask;
+using model::State;
+using store::CancelReply;
+using store::Settlement;
+using store::SettleReply;
+using store::SubmitReply;
+
+void Oracle::End() {
+    call_ = Call::kNone;
+    staged_effects_.clear();
+    before_.clear();
+}
+
+void Oracle::AfterSubmit(std::span<const NewTask> tasks, std::span<const SubmitReply> replies) {
+    if (tasks.size() != replies.size()) {
+        return Violate("I1", {}, "not one answer per submitted task");
+    }
+    for (std::size_t i = 0; i < tasks.size(); ++i) JudgeSubmit(tasks[i], replies[i]);
+}
+
+void Oracle::JudgeSubmit(const NewTask& task, const SubmitReply& reply) {
+    using Kind = SubmitReply::Kind;
+    if (!reply.accepted()) {
+        if (reply.kind == Kind::kConflict && task.idempotency_key.empty() &&
+            task.unique_key.empty()) {
+            Violate("I8", reply.id, "a conflict without a key");
+        }
+        return;
+    }
+    const model::TaskRecord* stored = Find(reply.id);
+    if (stored == nullptr) return Violate("I1", reply.id, "accepted and not stored");
+    if (!task.idempotency_key.empty()) {
+        Key key{task.tenant.value(), task.idempotency_key};
+        std::string hash = model::RequestHash(task);
+        auto [known, fresh] = idempotent_.try_emplace(key, reply.id, hash);
+        if (known->second.second != hash) {
+            return Violate("I8", reply.id, "another request was accepted under a used key");
+        }
+        if (known->second.first != reply.id) {
+            return Violate(
+                "I8",
+                reply.id,
+                fmt::format("one key, two tasks: {} too", known->second.first.value())
+            );
+        }
+        if (!fresh) return;
+    }
+    if (reply.kind == Kind::kExisting && !task.unique_key.empty()) {
+        // The one it stands for must be alive and have the key: else this request was swallowed.
+        if (IsTerminal(stored->state) || stored->unique_key != task.unique_key) {
+            Violate("I7", reply.id, "a finished task still holds its unique key");
+        }
+    }
+    if (reply.kind == Kind::kExisting && task.unique_key.empty() && task.idempotency_key.empty() &&
+        !(task.id.valid() && task.id == reply.id)) {
+        Violate("I8", reply.id, "an existing task for a request without a key");
+    }
+}
+
+void Oracle::AfterOpen(const store::NewSession& session) {
+    sessions_[session.id] = {now() + session.lease, false};
+}
+
+void Oracle::AfterRenew(const store::RenewRequest& request, const store::RenewReply& reply) {
+    SessionShadow& session = sessions_[request.session];
+    if (!reply.live) {
+        session.over = true;
+        return;
+    }
+    if (session.over || session.lease_until <= now()) {
+        Violate("I5", {}, "a session was renewed after its end");
+    }
+    session.lease_until = now() + request.lease;
+    for (const store::Held& held : request.held) {
+        bool lost = std::count(reply.lost.begin(), reply.lost.end(), held.task) > 0;
+        auto shadow = shadows_.find(held.task);
+        bool mine = shadow != shadows_.end() && shadow->second.token == held.token &&
+                    shadow->second.record.state == State::kInProgress;
+        if (mine == lost) {
+            Violate(
+                "I3",
+                held.task,
+                mine ? "a holder was told it lost its task"
+                     : "a former holder was told it still holds the task"
+            );
+        }
+    }
+}
+
+void Oracle::AfterClose(SessionId session) {
+    sessions_[session].over = true;
+}
+
+void Oracle::AfterClaim(const store::ClaimRequest& request, const store::ClaimReply& reply) {
+    for (const store::Lease& lease : reply.leases) {
+        auto shadow = shadows_.find(lease.task);
+        if (shadow == shadows_.end()) {
+            Violate("I1", lease.task, "claimed a task that was never stored");
+            continue;
+        }
+        shadow->second.alone = lease.alone;
+        const model::TaskRecord& record = shadow->second.record;
+        if (record.state != State::kInProgress || shadow->second.token != lease.token ||
+            record.session != request.session || record.claim_no != lease.claim_no) {
+            Violate("I5", lease.task, "a lease was handed out that the store does not have");
+        }
+    }
+    for (std::size_t i = 1; i < reply.leases.size(); ++i) {
+        if (reply.leases[i - 1].priority < reply.leases[i].priority) {
+            Violate("order", reply.leases[i].task, "a lower priority was claimed first");
+        }
+    }
+}
+
+void Oracle::BeforeSettle(std::span<const Settlement> settlements) {
+    for (const Settlement& settlement : settlements) {
+        auto shadow = shadows_.find(settlement.task);
+        bool held = shadow != shadows_.end() && shadow->second.record.state == State::kInProgress;
+        before_[settlement.task] = held ? shadow->second.token : LeaseToken{};
+    }
+}
+
+void Oracle::JudgeToken(TaskId task, LeaseToken asked, bool accepted, std::string_view who) {
+    LeaseToken& current = before_[task];
+    if (accepted && (!current.valid() || asked != current)) {
+        Violate("I3", task, fmt::format("{} without the current token was accepted", who));
+    }
+    if (accepted) current = LeaseToken{};  // a second write of the batch is a stale one
+}
+
+void Oracle::AfterSettle(
+    std::span<const Settlement> settlements, std::span<const SettleReply> replies
+) {
+    CHECK(settlements.size() == replies.size());
+    for (std::size_t i = 0; i < settlements.size(); ++i) {
+        const Settlement& settlement = settlements[i];
+        bool accepted = replies[i].kind == SettleReply::Kind::kAccepted;
+        bool was_current =
+            before_[settlement.task].valid() && before_[settlement.task] == settlement.token;
+        JudgeToken(settlement.task, settlement.token, accepted, "a settlement");
+        if (was_current && replies[i].kind == SettleReply::Kind::kLost) {
+            Violate("I3", settlement.task, "the holder's outcome was refused as a stale one");
+        }
+    }
+}
+
+void Oracle::AfterReclaim(const store::ReclaimReply& reply) {
+    for (SessionId session : reply.expired) {
+        SessionShadow& shadow = sessions_[session];
+        if (!shadow.over && shadow.lease_until > now()) {
+            Violate("I5", {}, "a session was ended before its lease was over");
+        }
+        shadow.over = true;
+    }
+}
+
+void Oracle::BeforeFinish(const store::BackgroundFinish& finish) {
+    auto shadow = shadows_.find(finish.task);
+    bool outside = shadow != shadows_.end() && shadow->second.record.state == State::kBackground;
+    before_[finish.task] = outside ? shadow->second.token : LeaseToken{};
+}
+
+void Oracle::AfterFinish(const store::BackgroundFinish& finish, const Result<model::State>& reply) {
+    if (finish.token) {
+        JudgeToken(finish.task, *finish.token, reply.has_value(), "a completion from outside");
+    }
+}
+
+void Oracle::AfterCancel(std::span<const TaskId> tasks, std::span<const CancelReply> replies) {
+    CHECK(tasks.size() == replies.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const model::TaskRecord* task = Find(tasks[i]);
+        using Kind = CancelReply::Kind;
+        bool right = true;
+        switch (replies[i].kind) {
+            case Kind::kNotFound:
+                right = task == nullptr;
+                break;
+            case Kind::kCancelled:
+                right = task != nullptr && task->state == State::kCancelled;
+                break;
+            case Kind::kRequested:
+                right = task != nullptr && task->cancel_requested;
+                break;
+            case Kind::kAlreadyTerminal:
+                right = task != nullptr && IsTerminal(task->state);
+                break;
+        }
+        if (!right) Violate("I13", tasks[i], "a cancel was acknowledged that is not there");
+    }
+}
+
+void Oracle::AfterWrite(bool committed) {
+    for (TaskId task : staged_effects_) {
+        if (!committed) break;
+        ++effects_[task];
+        const model::TaskRecord* record = Find(task);
+        if (record == nullptr || record->state != State::kComplete) {
+            Violate("I16", task, "its effects were committed without its completion");
+        }
+    }
+}
+
+void Oracle::Acknowledged(TaskId task, std::int64_t marker) {
+    if (Find(task) == nullptr) Violate("I1", task, "acknowledged and not stored");
+    auto [known, fresh] = acknowledged_.emplace(marker, task);
+    if (!fresh && known->second != task) {
+        Violate("I8", task, fmt::format("one request, two tasks: {} too", known->second.value()));
+    }
+}
+
+void Oracle::HandlerStarted(TaskId task, int claim_no, std::stop_token stop) {
+    running_[{task, claim_no}] = {std::move(stop), &world_.process()};
+}
+
+void Oracle::HandlerEnded(TaskId task, int claim_no) {
+    running_.erase({task, claim_no});
+}
+
+const model::TaskRecord* Oracle::Find(TaskId task) const {
+    auto found = shadows_.find(task);
+    return found == shadows_.end() ? nullptr : &found->second.record;
+}
+
+std::vector<TaskId> Oracle::Tasks() const {
+    std::vector<TaskId> tasks;
+    for (const auto& [id, shadow] : shadows_) tasks.push_back(id);
+    return tasks;
+}
+
+}  // namespace stint::sim

@@ -1,0 +1,118 @@
+// What must be true when all faults are healed and the work is done.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/clock.h"
+#include "sim/oracle.h"
+
+namespace stint::sim {
+
+using model::IsTerminal;
+using model::State;
+
+namespace {
+
+// Tasks due later than this are not waited for.
+constexpr std::chrono::hours kInSight{1};
+
+}  // namespace
+
+bool Oracle::Quiet() const {
+    return !FirstUnfinished().valid();
+}
+
+TaskId Oracle::FirstUnfinished() const {
+    for (const auto& [id, shadow] : shadows_) {
+        const model::TaskRecord& task = shadow.record;
+        bool waiting = task.state == State::kOpen || task.state == State::kError;
+        if (IsTerminal(task.state) || (waiting && task.due_at > now() + kInSight)) continue;
+        return id;
+    }
+    return {};
+}
+
+std::string Oracle::Unfinished() const {
+    std::string text;
+    for (const auto& [id, shadow] : shadows_) {
+        const model::TaskRecord& task = shadow.record;
+        if (IsTerminal(task.state)) continue;
+        text += fmt::format(
+            " {} {} {} (due {:+.1f} s, attempt {}, claim {}, {}{});",
+            id.value(),
+            task.type,
+            model::StateName(task.state),
+            std::chrono::duration<double>(task.due_at - now()).count(),
+            task.attempt,
+            task.claim_no,
+            task.suspect ? "suspect " : "",
+            task.cancel_requested ? "cancel requested" : ""
+        );
+    }
+    return text;
+}
+
+Virtual Oracle::LastDue() const {
+    Time last = kBegin;
+    for (const auto& [id, shadow] : shadows_) {
+        const model::TaskRecord& task = shadow.record;
+        if (!IsTerminal(task.state) && task.due_at <= now() + kInSight) {
+            last = std::max(last, task.due_at);
+        }
+    }
+    return last - kBegin;
+}
+
+void Oracle::CheckTask(store::Store& store, const Shadow& shadow) {
+    const TaskId id = shadow.record.id;
+    auto stored = store.Get(id);
+    if (!stored) return Violate("I1", id, "a stored task is gone");
+    if (stored->state != shadow.record.state || stored->claim_no != shadow.record.claim_no ||
+        stored->attempt != shadow.record.attempt) {
+        Violate("I15", id, "the task is not as its commits left it");
+    }
+    std::optional<State> state;
+    int count = 0;
+    for (const model::AuditEntry& entry : store.Audit({.task = id})) {
+        ++count;
+        if (entry.from != state || model::Next(state, entry.event) != entry.to) {
+            Violate("I15", id, fmt::format("audit entry {} does not follow the one before", count));
+        }
+        state = entry.to;
+    }
+    if (state != stored->state || count != shadow.entries) {
+        Violate("I15", id, "the audit log does not replay to the task's state");
+    }
+    auto attempts = store.Attempts(id);
+    if (static_cast<int>(attempts.size()) != stored->claim_no) {
+        Violate(
+            "I4",
+            id,
+            fmt::format("{} claims, {} attempts on record", stored->claim_no, attempts.size())
+        );
+    }
+    for (const model::AttemptRecord& attempt : attempts) {
+        if (IsTerminal(stored->state) && attempt.end == model::AttemptEnd::kRunning) {
+            Violate("I2", id, "a finished task has a running attempt");
+        }
+    }
+}
+
+void Oracle::CheckEnd(store::Store& store) {
+    for (const auto& [id, shadow] : shadows_) CheckTask(store, shadow);
+    for (const auto& [task, count] : effects_) {
+        const model::TaskRecord* record = Find(task);
+        if (count != 1 || record == nullptr || record->state != State::kComplete) {
+            Violate("I16", task, fmt::format("{} effects for one completion", count));
+        }
+    }
+    for (const auto& [id, shadow] : shadows_) {
+        bool done = shadow.record.type == "sim.tx" && shadow.record.state == State::kComplete;
+        if (done && !effects_.contains(id)) Violate("I16", id, "completed without its effects");
+    }
+    for (const store::CheckFinding& finding : store.Check()) {
+        if (!finding.ok) Violate("check", {}, finding.what + ": " + finding.detail);
+    }
+}
+
+}  // namespace stint::sim

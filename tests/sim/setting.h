@@ -1,0 +1,36 @@
+// What everybody in one simulated run shares.
+#pragma once
+
+#include <string>
+
+#include "model/lease.h"
+#include "sim/faults.h"
+#include "sim/hints.h"
+#include "sim/oracle.h"
+#include "sim/world.h"
+#include "store/store.h"
+
+namespace stint::sim {
+
+// Short leases, so that a run of a few virtual minutes sees many of them end.
+inline constexpr model::LeasePolicy kLease{
+    .lease = std::chrono::milliseconds{3'000},
+    .heartbeat_every = std::chrono::milliseconds{900},
+    .self_stop = std::chrono::milliseconds{2'200}};
+inline constexpr Duration kTimeoutGrace = std::chrono::seconds{2};
+inline constexpr Duration kSweepEvery = std::chrono::seconds{1};
+inline constexpr Duration kHousekeepEvery = std::chrono::seconds{5};
+inline constexpr Duration kPollMin = std::chrono::milliseconds{50};
+inline constexpr Duration kPollMax = std::chrono::seconds{1};
+inline constexpr Duration kErrorWait = std::chrono::seconds{1};
+
+struct Setting {
+    World& world;
+    Faults& faults;
+    Oracle& oracle;
+    store::Store& store;  // the true one
+    Post& post;
+    std::string state_dir;  // of all nodes, each in its own folder; empty = none in this run
+};
+
+}  // namespace stint::sim
