@@ -328,21 +328,4 @@ Result<std::uint64_t> ParseSize(std::string_view text) {
     return MakeError(Code::kInvalid, "\"{}\" is not a size; write 1000, 64Ki, 512Mi, 2Gi", text);
 }
 
-std::string RedactStore(std::string_view url) {
-    std::string text(url);
-    std::size_t scheme = text.find("://");
-    if (scheme != std::string::npos) {
-        std::size_t host = text.find('@', scheme);
-        std::size_t colon = text.find(':', scheme + 3);
-        if (host != std::string::npos && colon < host)
-            text.replace(colon + 1, host - colon - 1, "***");
-    }
-    // libpq also takes it as a parameter.
-    if (std::size_t at = text.find("password="); at != std::string::npos) {
-        at += std::string_view("password=").size();
-        text.replace(at, std::min(text.find_first_of("& ", at), text.size()) - at, "***");
-    }
-    return text;
-}
-
 }  // namespace stint::node

@@ -100,7 +100,4 @@ Result<LeaseOptions> ParseLease(std::string_view text);
 // "64Mi", "2Gi", "1000": bytes.
 Result<std::uint64_t> ParseSize(std::string_view text);
 
-// The address without its password, for people and logs.
-std::string RedactStore(std::string_view url);
-
 }  // namespace stint::node

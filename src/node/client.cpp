@@ -1,0 +1,381 @@
+#include "node/client.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <set>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "node/make_wake.h"
+#include "node/open_store.h"
+#include "wake/wake.h"
+
+namespace stint::node {
+
+using namespace stint::model;  // NOLINT(google-build-using-namespace): the doors speak its words
+
+namespace {
+
+// Runs one request; what the store throws becomes the doors' one exception.
+template <class Request>
+auto Ask(Request request) {
+    try {
+        return request();
+    } catch (const store::Unavailable& error) {
+        throw StoreError(Code::kUnavailable, error.what());
+    } catch (const store::CommitUnknown& error) {
+        throw StoreError(Code::kUnknown, error.what());
+    } catch (const store::WrongSchema& error) {
+        throw StoreError(Code::kConflict, error.what());
+    }
+}
+
+// Calls `request` with pieces of at most `most` and joins the answers.
+template <class Reply, class T, class Request>
+std::vector<Reply> InPieces(std::span<const T> all, std::size_t most, Request request) {
+    std::vector<Reply> replies;
+    replies.reserve(all.size());
+    while (!all.empty()) {
+        auto piece = all.first(std::min(most, all.size()));
+        for (Reply& reply : request(piece)) replies.push_back(std::move(reply));
+        all = all.subspan(piece.size());
+    }
+    return replies;
+}
+
+}  // namespace
+
+struct Client::Impl {
+    std::string url;
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<wake::Wake> wake;  // null: hints are not sent, workers find work by polling
+
+    std::vector<SubmitReply> SubmitBatch(std::span<const NewTask> tasks);
+    std::vector<SubmitReply> ReadBack(std::span<const NewTask> tasks);
+    void Hint(const std::vector<SubmitReply>& replies);
+};
+
+// ---- submit ------------------------------------------------------------------------------------
+
+std::vector<SubmitReply> Client::Impl::SubmitBatch(std::span<const NewTask> tasks) {
+    // Ids are known before the commit, so that a lost answer can be resolved.
+    std::vector<NewTask> numbered(tasks.begin(), tasks.end());
+    TaskId first = store->ReserveIds(static_cast<int>(numbered.size()));
+    for (std::size_t i = 0; i < numbered.size(); ++i) {
+        numbered[i].id = TaskId(first.value() + static_cast<std::int64_t>(i));
+    }
+    std::vector<SubmitReply> replies;
+    try {
+        replies = store->Submit(numbered);
+    } catch (const store::CommitUnknown&) {
+        replies = ReadBack(numbered);
+    }
+    Hint(replies);
+    return replies;
+}
+
+// The answer to a submit was lost. A batch is one transaction: if any of its tasks is there, all
+// are.
+std::vector<SubmitReply> Client::Impl::ReadBack(std::span<const NewTask> tasks) {
+    std::vector<SubmitReply> replies(tasks.size());
+    bool committed = false;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        std::optional<TaskId> found;
+        if (store->Get(tasks[i].id)) found = tasks[i].id;
+        if (!found && !tasks[i].idempotency_key.empty()) {
+            found = store->FindByIdempotencyKey(tasks[i].tenant, tasks[i].idempotency_key);
+        }
+        if (found) {
+            committed = true;
+            replies[i].id = *found;
+            replies[i].kind =
+                *found == tasks[i].id ? SubmitReply::Kind::kCreated : SubmitReply::Kind::kExisting;
+        } else {
+            replies[i].kind = SubmitReply::Kind::kInvalid;
+            replies[i].message =
+                "the answer was lost and no task of this request is there; submit it again";
+        }
+    }
+    if (!committed) {
+        throw store::Unavailable(
+            "the store went away during the submit; it stored nothing, submit again"
+        );
+    }
+    return replies;
+}
+
+void Client::Impl::Hint(const std::vector<SubmitReply>& replies) {
+    if (!wake) return;
+    std::set<std::string> queues;
+    for (const SubmitReply& reply : replies) {
+        if (reply.due_now && !reply.queue.empty()) queues.insert(reply.queue);
+    }
+    std::vector<wake::Hint> hints;
+    for (const std::string& queue : queues) {
+        hints.push_back({.kind = wake::Hint::Kind::kTaskAvailable, .queue = queue, .task = {}});
+    }
+    if (!hints.empty()) wake->Signal(hints);
+}
+
+// ---- opening -----------------------------------------------------------------------------------
+
+Client Client::Open(const std::string& url, IfMissing if_missing, LogSink log) {
+    auto parsed = ParseStoreUrl(url);
+    if (!parsed) throw StoreError(parsed.error().code, parsed.error().message);
+    if (parsed->kind == StoreUrl::Kind::kSqlite && if_missing == IfMissing::kRefuse &&
+        !std::filesystem::exists(parsed->path)) {
+        throw StoreError(
+            Code::kNotFound,
+            fmt::format(
+                "there is no store at {}; name another with --store, or make this one with: stint "
+                "store migrate",
+                parsed->path
+            )
+        );
+    }
+    PrepareStoreDirectory(url);
+    Client client(nullptr, url);
+    Ask([&] {
+        client.impl_->store = OpenStore(url, StoreOptions{.log = log});
+        client.impl_->wake = MakeWake(*parsed, *client.impl_->store, base::SystemClock(), log);
+        return 0;
+    });
+    return client;
+}
+
+Client::Client(std::unique_ptr<store::Store> store, std::string url)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->store = std::move(store);
+    impl_->url = std::move(url);
+}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+
+const std::string& Client::url() const {
+    return impl_->url;
+}
+
+StoreInfo Client::Info() {
+    return Ask([&] { return impl_->store->Info(); });
+}
+
+Time Client::Now() {
+    return Ask([&] { return impl_->store->Now(); });
+}
+
+// ---- changing ----------------------------------------------------------------------------------
+
+std::vector<SubmitReply> Client::Submit(std::span<const NewTask> tasks) {
+    return Ask([&] {
+        return InPieces<SubmitReply>(tasks, limits::kSubmitBatch, [&](auto piece) {
+            return impl_->SubmitBatch(piece);
+        });
+    });
+}
+
+std::vector<CancelReply> Client::Cancel(
+    std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+) {
+    return Ask([&] {
+        return InPieces<CancelReply>(tasks, limits::kListPage, [&](auto piece) {
+            return impl_->store->Cancel(piece, actor, reason);
+        });
+    });
+}
+
+std::vector<RetryReply> Client::Retry(std::span<const TaskId> tasks, std::string_view actor) {
+    return Ask([&] {
+        return InPieces<RetryReply>(tasks, limits::kListPage, [&](auto piece) {
+            return impl_->store->Retry(piece, actor);
+        });
+    });
+}
+
+std::vector<RetryReply> Client::Discard(std::span<const TaskId> tasks, std::string_view actor) {
+    return Ask([&] {
+        return InPieces<RetryReply>(tasks, limits::kListPage, [&](auto piece) {
+            return impl_->store->Discard(piece, actor);
+        });
+    });
+}
+
+Result<void> Client::Edit(TaskId task, const TaskEdit& edit, std::string_view actor) {
+    return Ask([&] { return impl_->store->Edit(task, edit, actor); });
+}
+
+void Client::ChangeQueue(
+    std::string_view queue,
+    const std::function<void(QueueSettings&)>& change,
+    std::string_view actor
+) {
+    QueueSettings settings;
+    settings.name = queue;
+    for (const QueueRecord& known : Queues()) {
+        if (known.settings.name == queue) settings = known.settings;
+    }
+    bool was_paused = settings.paused;
+    change(settings);
+    Ask([&] {
+        impl_->store->SetQueue(settings, actor);
+        return 0;
+    });
+    if (was_paused && !settings.paused && impl_->wake) {
+        wake::Hint hint{
+            .kind = wake::Hint::Kind::kTaskAvailable, .queue = settings.name, .task = {}};
+        impl_->wake->Signal({&hint, 1});
+    }
+}
+
+// ---- seeing ------------------------------------------------------------------------------------
+
+std::optional<TaskRecord> Client::Get(TaskId task) {
+    return Ask([&] { return impl_->store->Get(task); });
+}
+
+TaskPage Client::List(const ListRequest& request) {
+    return Ask([&] { return impl_->store->List(request); });
+}
+
+std::map<CountKey, std::int64_t> Client::Counts(const TaskFilter& filter) {
+    return Ask([&] { return impl_->store->Counts(filter); });
+}
+
+std::vector<AttemptRecord> Client::Attempts(TaskId task) {
+    return Ask([&] { return impl_->store->Attempts(task); });
+}
+
+std::vector<AuditEntry> Client::Audit(const AuditRequest& request) {
+    return Ask([&] { return impl_->store->Audit(request); });
+}
+
+std::vector<AuditEntry> Client::AuditOf(TaskId task) {
+    std::vector<AuditEntry> all;
+    AuditRequest request{.task = task};
+    while (true) {
+        auto page = Audit(request);
+        all.insert(all.end(), page.begin(), page.end());
+        if (static_cast<int>(page.size()) < request.limit) return all;
+        request.after = page.back().seq;
+    }
+}
+
+std::vector<TypeRecord> Client::Types() {
+    return Ask([&] { return impl_->store->Types(); });
+}
+
+std::vector<QueueRecord> Client::Queues() {
+    return Ask([&] { return impl_->store->Queues(); });
+}
+
+std::vector<SessionRecord> Client::Sessions() {
+    return Ask([&] { return impl_->store->Sessions(); });
+}
+
+std::vector<CheckFinding> Client::Check() {
+    return Ask([&] { return impl_->store->Check(); });
+}
+
+// ---- waiting -----------------------------------------------------------------------------------
+
+namespace {
+
+// Counts hints of finished tasks, so that a wait ends at once where the store sends them.
+class FinishListener {
+public:
+    explicit FinishListener(wake::Wake* wake) : wake_(wake) {
+        if (wake_ == nullptr) return;
+        subscription_ = wake_->Subscribe([this](const wake::Hint& hint) {
+            if (hint.kind != wake::Hint::Kind::kTaskFinished) return;
+            std::lock_guard guard(mutex_);
+            hinted_ = true;
+            changed_.notify_all();
+        });
+    }
+    ~FinishListener() {
+        if (wake_ != nullptr) wake_->Unsubscribe(subscription_);
+    }
+    FinishListener(const FinishListener&) = delete;
+    FinishListener& operator=(const FinishListener&) = delete;
+
+    void Pause(base::Instant until, std::stop_token stop) {
+        base::Clock& clock = base::SystemClock();
+        std::unique_lock lock(mutex_);
+        while (!hinted_ && !stop.stop_requested() && clock.Now() < until) {
+            clock.WaitUntil(lock, changed_, stop, until);
+        }
+        hinted_ = false;
+    }
+
+private:
+    wake::Wake* wake_;
+    int subscription_ = 0;
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    bool hinted_ = false;
+};
+
+}  // namespace
+
+std::vector<TaskId> Client::Wait(
+    std::vector<TaskId> tasks,
+    std::optional<Duration> limit,
+    const std::function<void(const FinishedTask&)>& finished,
+    std::stop_token stop
+) {
+    constexpr Duration kFirstPause{20}, kLongestPause{500};
+    base::Clock& clock = base::SystemClock();
+    base::Instant begun = clock.Now();
+    FinishListener listener(impl_->wake.get());
+    Duration pause = kFirstPause;
+    while (true) {
+        auto done = Ask([&] {
+            return InPieces<FinishedTask>(
+                std::span<const TaskId>(tasks),
+                limits::kListPage,
+                [&](auto piece) { return impl_->store->Finished(piece); }
+            );
+        });
+        for (const FinishedTask& task : done) {
+            finished(task);
+            std::erase(tasks, task.id);
+        }
+        base::Instant now = clock.Now();
+        if (tasks.empty() || stop.stop_requested()) return tasks;
+        if (limit && now >= begun + *limit) return tasks;
+        if (!done.empty()) pause = kFirstPause;
+        base::Instant until = now + pause;
+        if (limit) until = std::min(until, begun + *limit);
+        listener.Pause(until, stop);
+        pause = std::min(pause * 2, kLongestPause);
+    }
+}
+
+// ---- whole stores ------------------------------------------------------------------------------
+
+std::optional<std::string> SqlitePath(std::string_view url) {
+    auto parsed = ParseStoreUrl(url);
+    if (!parsed || parsed->kind != StoreUrl::Kind::kSqlite) return std::nullopt;
+    return parsed->path;
+}
+
+void PrepareStoreDirectory(std::string_view url) {
+    auto path = SqlitePath(url);
+    if (!path) return;
+    std::filesystem::path directory = std::filesystem::path(*path).parent_path();
+    // Only the directory that is ours by name: elsewhere a missing one is more likely a mistake.
+    if (directory.filename() != ".stint" || std::filesystem::exists(directory)) return;
+    std::error_code error;
+    std::filesystem::create_directory(directory, error);
+    if (error) {
+        throw StoreError(
+            Code::kUnavailable,
+            fmt::format("cannot make {}: {}", directory.string(), error.message())
+        );
+    }
+    std::ofstream(directory / ".gitignore") << "# The data of Stint; not for version control.\n*\n";
+}
+
+}  // namespace stint::node

@@ -1,0 +1,113 @@
+// Client: what the doors (command line, later the API) may ask of a store. They know neither the
+// store's interface nor its exceptions: an environment that fails is one exception with a code.
+#pragma once
+
+#include <stint/ids.h>
+#include <stint/log.h>
+#include <stint/result.h>
+#include <stint/time.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/task.h"
+#include "store/store.h"
+
+namespace stint::node {
+
+// The store cannot be opened or reached (kUnavailable), its schema is not ours (kConflict), or the
+// answer was lost on the way (kUnknown).
+class StoreError : public std::runtime_error {
+public:
+    StoreError(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    Code code() const { return code_; }
+
+private:
+    Code code_;
+};
+
+// The words of the store that the doors share.
+using store::AuditRequest;
+using store::CancelReply;
+using store::CheckFinding;
+using store::FinishedTask;
+using store::ListRequest;
+using store::RetryReply;
+using store::StoreInfo;
+using store::SubmitReply;
+
+class Client {
+public:
+    enum class IfMissing : std::uint8_t {
+        kCreate,  // a new store is made; .stint/ with it
+        kRefuse,  // a SQLite file that is not there is an error: looking must not make one
+    };
+    // Throws StoreError.
+    static Client Open(const std::string& url, IfMissing if_missing, LogSink log = {});
+    explicit Client(std::unique_ptr<store::Store> store, std::string url = {});
+    ~Client();
+    Client(Client&&) noexcept;
+
+    const std::string& url() const;
+    StoreInfo Info();
+    Time Now();
+
+    // In transactions of at most limits::kSubmitBatch; one reply each, in order.
+    std::vector<SubmitReply> Submit(std::span<const model::NewTask> tasks);
+    std::vector<CancelReply> Cancel(
+        std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+    );
+    std::vector<RetryReply> Retry(std::span<const TaskId> tasks, std::string_view actor);
+    std::vector<RetryReply> Discard(std::span<const TaskId> tasks, std::string_view actor);
+    Result<void> Edit(TaskId task, const model::TaskEdit& edit, std::string_view actor);
+
+    std::optional<model::TaskRecord> Get(TaskId task);
+    model::TaskPage List(const ListRequest& request);
+    std::map<model::CountKey, std::int64_t> Counts(const model::TaskFilter& filter);
+    std::vector<model::AttemptRecord> Attempts(TaskId task);
+    std::vector<model::AuditEntry> Audit(const AuditRequest& request);
+    // All entries of one task, oldest first.
+    std::vector<model::AuditEntry> AuditOf(TaskId task);
+
+    // Waits until all are terminal, the time is over (nullopt = no limit) or `stop` is requested.
+    // `finished` is called for each as it is seen. Returns those that are not terminal yet.
+    std::vector<TaskId> Wait(
+        std::vector<TaskId> tasks,
+        std::optional<Duration> limit,
+        const std::function<void(const FinishedTask&)>& finished,
+        std::stop_token stop = {}
+    );
+
+    std::vector<model::TypeRecord> Types();
+    std::vector<model::QueueRecord> Queues();
+    // Changes only what is given; the queue need not exist yet.
+    void ChangeQueue(
+        std::string_view queue,
+        const std::function<void(model::QueueSettings&)>& change,
+        std::string_view actor
+    );
+    std::vector<model::SessionRecord> Sessions();
+    std::vector<CheckFinding> Check();
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// ---- whole stores ------------------------------------------------------------------------------
+
+// The file of a sqlite: address; nullopt for other stores.
+std::optional<std::string> SqlitePath(std::string_view url);
+
+// Makes the .stint directory of a SQLite address, with a .gitignore, if it is one and missing.
+void PrepareStoreDirectory(std::string_view url);
+
+}  // namespace stint::node
