@@ -135,7 +135,8 @@ void Node::Life::Start() {
 
 void Node::Life::Claim() {
     worker->Open();
-    while (!draining) {
+    // Half of its slots hang for good: the program stops, its supervisor starts it again.
+    while (!draining && worker->healthy()) {
         wake.Deliver();
         base::Instant next = worker->ClaimOnce();
         for (Alarm& alarm : work_there) alarm.Ring();

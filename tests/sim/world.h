@@ -19,7 +19,6 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
