@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/result.h"
-#include "engine/await.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
@@ -95,9 +94,10 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
     impl->submitter = std::make_unique<engine::Submitter>(
         *impl->store, *impl->wake, impl->clock, impl->random, impl->options.log
     );
-    impl->waiter = std::make_shared<engine::Await>(
+    impl->await = std::make_shared<engine::Await>(
         *impl->store, *impl->wake, impl->clock, impl->random, impl->options.poll, impl->options.log
     );
+    impl->waiter = impl->await;
     return impl;
 }
 
@@ -112,6 +112,8 @@ Engine::Engine(Engine&&) noexcept = default;
 Engine::~Engine() {
     if (!impl_) return;
     Stop();
+    // Handles may outlive the engine; from now on they answer that it is gone.
+    if (impl_->await) impl_->await->Close();
 }
 
 void Engine::Bind(

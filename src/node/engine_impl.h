@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/random.h"
+#include "engine/await.h"
 #include "engine/metrics.h"
 #include "engine/registry.h"
 #include "engine/submit.h"
@@ -33,6 +34,7 @@ struct Engine::Impl {
     engine::Registry registry;
     std::unique_ptr<engine::Submitter> submitter;
     std::shared_ptr<detail::Waiter> waiter;
+    std::shared_ptr<engine::Await> await;  // the waiter, where it is one of ours
     std::unique_ptr<engine::Worker> worker;
 
     std::mutex lifecycle;  // Start and Stop

@@ -37,4 +37,10 @@ struct StoreOptions {
 // Throws store::Unavailable, store::WrongSchema or std::runtime_error with a sentence for a person.
 std::unique_ptr<store::Store> OpenStore(std::string_view url, const StoreOptions& options);
 
+// Brings the store's schema up to date and returns the SQL that was run, in order; with `dry_run`
+// the SQL that would be. Empty: nothing to do.
+std::vector<std::string> MigrateStore(
+    std::string_view url, bool dry_run, const StoreOptions& options
+);
+
 }  // namespace stint::node
