@@ -14,6 +14,8 @@ stint_house_test(tidy LABELS unit TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} tools/tidy.py)
 stint_house_test(tidy_self LABELS unit TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} tools/tidy_test.py)
+stint_house_test(count_tests_self LABELS unit TIMEOUT 60
+    COMMAND ${Python3_EXECUTABLE} tools/count_tests_test.py)
 stint_house_test(requirements LABELS unit TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} tests/docs/requirements_test.py
         --build ${PROJECT_BINARY_DIR})

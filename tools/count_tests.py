@@ -83,4 +83,5 @@ def main():
         print(totals["passed"], totals["failed"], totals["skipped"], file=tally)
 
 
-main()
+if __name__ == "__main__":
+    main()
