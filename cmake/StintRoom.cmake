@@ -1,12 +1,17 @@
-# stint_room(NAME [DEPS room...] [LIBS library...])
+# stint_room(NAME [DEPS room...] [LIBS library...] [SUBDIRS directory...])
 #
 # Makes the room in the current directory: every *.cpp that is not a test becomes part of the static
 # library room_NAME and, through its objects, of the installed library. *_test.cpp become the
 # executable NAME_test, one ctest entry of the same name with label "unit"; *_pgtest.cpp become
 # NAME_pgtest, label "pg": those need a PostgreSQL server, found through STINT_TEST_POSTGRES.
+# SUBDIRS: directories of the same room, for its files on one subject.
 function(stint_room name)
-    cmake_parse_arguments(ARG "THREADED_TESTS" "" "DEPS;LIBS;TEST_DEPS" ${ARGN})
-    file(GLOB sources_and_tests CONFIGURE_DEPENDS *.cpp)
+    cmake_parse_arguments(ARG "THREADED_TESTS" "" "DEPS;LIBS;TEST_DEPS;SUBDIRS" ${ARGN})
+    set(globs *.cpp)
+    foreach(dir IN LISTS ARG_SUBDIRS)
+        list(APPEND globs ${dir}/*.cpp)
+    endforeach()
+    file(GLOB sources_and_tests CONFIGURE_DEPENDS ${globs})
     set(sources ${sources_and_tests})
     set(tests ${sources_and_tests})
     list(FILTER sources EXCLUDE REGEX "_(test|pgtest|bench)\\.cpp$")

@@ -41,6 +41,7 @@ struct Metrics {
     Counter reclaimed{0};      // tasks recovered from dead workers
     Counter quarantined{0};
     Counter sweeps{0};
+    Counter housekeepings{0};
     Counter store_errors{0};
     Counter breaker_opened{0};
     Counter hook_errors{0};

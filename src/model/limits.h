@@ -29,6 +29,7 @@ inline constexpr std::size_t kErrorClass = 256;
 inline constexpr std::size_t kProgressText = 512;
 inline constexpr std::size_t kStderrTail = 8 << 10;
 inline constexpr std::size_t kJsonDepth = 64;
+inline constexpr std::size_t kSpoolBytes = 64 << 20;  // outcomes kept on disk while the store is away
 
 // Counts.
 inline constexpr int kSubmitBatch = 10'000;

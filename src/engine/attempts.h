@@ -1,0 +1,116 @@
+// The attempts this process holds: claimed, running, or being stopped.
+#pragma once
+
+#include <stint/context.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/registry.h"
+#include "store/store.h"
+
+namespace stint::engine {
+
+class FlightRecord;
+
+// One held lease. Shared by the table, the thread that runs it and whoever stops it; a thread that
+// was left behind holds nothing of the worker but this.
+class Attempt {
+public:
+    Attempt(
+        store::Lease lease_in, SessionId session_in, std::shared_ptr<const HandlerEntry> handler_in
+    )
+        : lease(std::move(lease_in)), session(session_in), handler(std::move(handler_in)) {}
+
+    const store::Lease lease;
+    const SessionId session;
+    const std::shared_ptr<const HandlerEntry> handler;  // null: claimed a type we do not have
+
+    // ---- its life: held → running → ended, and exactly one party ends it and may report it ----
+    // The handler is about to be called. False: it was given up before.
+    bool Begin(base::Instant now, Duration timeout_grace);
+    // By its runner.
+    bool Return() {
+        return Move(Phase::kRunning, Phase::kReturned) || Move(Phase::kHeld, Phase::kReturned);
+    }
+    // By anybody else. kRunning: the runner's thread is lost with it.
+    enum class Abandoned : std::uint8_t { kNo, kUnstarted, kRunning };
+    Abandoned Abandon();
+    bool ended() const { return phase_ >= Phase::kReturned; }
+    bool running() const { return phase_ == Phase::kRunning; }
+    bool left_behind() const { return left_behind_.load(); }  // a thread still runs it, or did
+
+    // ---- stopping: the first reason stays ----
+    void RequestStop(StopReason reason);
+    StopReason why() const { return why_.load(); }
+    std::stop_token stop_token() const { return stop_.get_token(); }
+
+    // ---- its own time ----
+    std::optional<base::Instant> timeout_at() const;
+    std::optional<base::Instant> hung_at() const;  // its thread is given up then
+
+    // ---- progress: the last value, taken by the next heartbeat ----
+    void SetProgress(store::Progress progress);
+    std::optional<store::Progress> TakeProgress();
+    void KeepProgress(store::Progress older
+    );  // taken, but not stored: put back unless there is news
+
+    // Set by its runner before it begins, used by whoever ends it.
+    std::shared_ptr<FlightRecord> flight = nullptr;
+    int flight_slot = -1;
+
+private:
+    enum class Phase : std::uint8_t { kHeld, kRunning, kReturned, kAbandoned };
+    bool Move(Phase from, Phase to) { return phase_.compare_exchange_strong(from, to); }
+
+    std::atomic<Phase> phase_{Phase::kHeld};
+    std::atomic<StopReason> why_{StopReason::kNone};
+    std::atomic<bool> left_behind_{false};
+    std::stop_source stop_;
+    mutable std::mutex mutex_;
+    std::optional<base::Instant> timeout_at_;  // guarded by mutex_
+    std::optional<base::Instant> hung_at_;     // guarded by mutex_
+    std::optional<store::Progress> progress_;  // guarded by mutex_
+};
+using AttemptPtr = std::shared_ptr<Attempt>;
+
+class AttemptTable {
+public:
+    // Held, and waiting for an executor.
+    void Add(AttemptPtr attempt);
+    // The next one that waits; null when there is none. It stays in the table.
+    AttemptPtr TakeWaiting();
+    // Blocks for one; null when `stop` is requested.
+    AttemptPtr WaitForWaiting(std::stop_token stop);
+    // Takes all that wait, so that none of them starts any more.
+    std::vector<AttemptPtr> TakeAllWaiting();
+    void Remove(const Attempt& attempt);
+
+    int size() const;  // held by us, waiting ones included
+    int waiting() const;
+    std::vector<AttemptPtr> All() const;
+    std::vector<AttemptPtr> Of(SessionId session) const;
+    void StopAll(StopReason reason) const;
+    void StopSession(SessionId session, StopReason reason) const;
+
+    // Until nothing is held, `until`, or `stop`; true when nothing is held.
+    bool WaitEmpty(base::Clock& clock, std::stop_token stop, base::Instant until);
+    void Notify();
+
+private:
+    mutable std::mutex mutex_;
+    std::condition_variable_any changed_;
+    std::map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_
+    std::deque<AttemptPtr> waiting_;         // guarded by mutex_
+};
+
+}  // namespace stint::engine

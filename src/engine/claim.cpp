@@ -1,0 +1,168 @@
+#include "engine/claim.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/planted_bug.h"
+#include "base/test_point.h"
+#include "model/limits.h"
+
+namespace stint::engine {
+
+using model::WorkerEvent;
+
+Claimer::Claimer(
+    Parts parts,
+    const Registry& registry,
+    AttemptTable& attempts,
+    Session& session,
+    Machine& machine,
+    const SafeHooks& hooks,
+    Settings settings
+)
+    : parts_(parts.For("claim")),
+      registry_(registry),
+      attempts_(attempts),
+      session_(session),
+      machine_(machine),
+      hooks_(hooks),
+      settings_(std::move(settings)),
+      types_(registry.Types()),
+      interval_(settings_.poll.min) {
+    subscription_ = parts_.wake.Subscribe([this](const wake::Hint& hint) { Hear(hint); });
+}
+
+Claimer::~Claimer() {
+    parts_.wake.Unsubscribe(subscription_);
+}
+
+void Claimer::OnHint(std::function<void()> listener) {
+    std::lock_guard guard(listener_mutex_);
+    listener_ = std::move(listener);
+}
+
+void Claimer::Hear(const wake::Hint& hint) {
+    if (hint.kind != wake::Hint::Kind::kTaskAvailable || !Serves(hint.queue)) return;
+    ++parts_.metrics.hints;
+    hinted_ = true;
+    std::lock_guard guard(listener_mutex_);
+    if (listener_) listener_();
+}
+
+bool Claimer::Serves(std::string_view queue) const {
+    // An empty name is a hint without details.
+    return queue.empty() || settings_.queues.empty() ||
+           std::find(settings_.queues.begin(), settings_.queues.end(), queue) !=
+               settings_.queues.end();
+}
+
+base::Instant Claimer::Once(int limit) {
+    CHECK(limit > 0);
+    SessionId session = session_.id();
+    base::Instant now = parts_.clock.Now();
+    bool told = hinted_.exchange(false) | wants_room_.exchange(false);
+    if (base::Planted(base::Bug::kWakeOnly) && !told && mode_ == Mode::kOrdinary) {
+        return base::Instant::max();
+    }
+    if (!session.valid() || !machine_.ToPolling()) return now;
+
+    store::ClaimReply reply = Ask(session, limit);
+    if (!reply.session_live) {
+        session_.Lose(session, "the store refused a claim: the session is over");
+        return now;
+    }
+    auto taken = static_cast<int>(reply.leases.size());
+    CHECK(taken <= limit);
+    parts_.metrics.claimed += reply.leases.size();
+    if (taken == 0) return Rest(reply);
+
+    machine_.Fire(WorkerEvent::kFoundWork);
+    machine_.Fire(WorkerEvent::kClaimed);
+    interval_ = settings_.poll.min;
+    poll_at_ = now + interval_;
+    if (mode_ == Mode::kClearing) {
+        mode_ = Mode::kAlone;
+    } else {
+        wants_room_ = taken == limit;
+        if (reply.suspects_waiting) mode_ = Mode::kClearing;
+    }
+    Take(session, std::move(reply.leases));
+    return poll_at_;
+}
+
+int Claimer::Ready(int room) {
+    if (types_.empty()) return 0;
+    bool busy = attempts_.size() > 0;
+    if (mode_ == Mode::kAlone && !busy) {
+        mode_ = Mode::kOrdinary;
+        hinted_ = true;  // what came meanwhile was not looked at
+    }
+    int limit = std::clamp(room, 0, model::limits::kClaimBatch);
+    if (mode_ == Mode::kAlone || (mode_ == Mode::kClearing && busy)) limit = 0;
+    if (mode_ == Mode::kClearing) limit = std::min(limit, 1);
+    if (limit == 0) wants_room_ = true;
+    return limit;
+}
+
+store::ClaimReply Claimer::Ask(SessionId session, int limit) {
+    store::ClaimRequest request;
+    request.session = session;
+    request.limit = limit;
+    request.queues = settings_.queues;
+    request.types = types_;
+    request.suspect = mode_ == Mode::kClearing;
+    ++parts_.metrics.claims;
+    base::TestPoint("claim.before");
+    try {
+        store::ClaimReply reply = parts_.store.Claim(request);
+        base::TestPoint("claim.after");
+        return reply;
+    } catch (const store::Unavailable&) {
+        throw;  // nothing was changed
+    } catch (const std::exception&) {
+        // It may hold leases now that we will never hear of.
+        session_.Retire(session);
+        throw;
+    }
+}
+
+void Claimer::Take(SessionId session, std::vector<store::Lease> leases) {
+    for (store::Lease& lease : leases) {
+        TaskId task = lease.task;
+        auto handler = registry_.Share(lease.type);
+        auto attempt = std::make_shared<Attempt>(std::move(lease), session, std::move(handler));
+        attempts_.Add(attempt);
+        hooks_.Transition(
+            task, model::State::kOpen, model::State::kInProgress, model::Event::kClaim
+        );
+    }
+    // The session may have been given up while the claim was on its way; who gave it up did not see
+    // these.
+    if (!session_.Live(session, parts_.clock.Now())) {
+        attempts_.StopSession(session, StopReason::kLeaseLost);
+    }
+}
+
+base::Instant Claimer::Rest(const store::ClaimReply& reply) {
+    ++parts_.metrics.polls_empty;
+    machine_.Fire(WorkerEvent::kFoundNothing);
+    bool was_clearing = mode_ == Mode::kClearing;
+    mode_ = Mode::kOrdinary;  // clearing: somebody else took the suspect
+    base::Instant now = parts_.clock.Now();
+    if (!was_clearing && reply.suspects_waiting) {
+        mode_ = Mode::kClearing;
+        poll_at_ = now;
+    } else {
+        // ± 20 %: idle workers that started together do not ask together.
+        double share = 0.8 + 0.4 * parts_.random.Fraction();
+        Duration wait{static_cast<std::int64_t>(static_cast<double>(interval_.count()) * share)};
+        if (reply.next_due)
+            wait = std::clamp(*reply.next_due, Duration{1}, std::max(wait, Duration{1}));
+        poll_at_ = now + wait;
+        interval_ = std::min(interval_ * 2, settings_.poll.max);
+    }
+    machine_.Fire(WorkerEvent::kIntervalComputed);
+    return poll_at_;
+}
+
+}  // namespace stint::engine

@@ -1,0 +1,88 @@
+// Taking work: free slots become a batch of leases.
+//
+// Polling is the truth: between poll.min and poll.max, longer while nothing is found, at once after
+// a full batch, at the next due time if that is sooner. A hint only cuts the wait short.
+//
+// Suspects (tasks that were running in a process that crashed) run alone: when some wait, no more
+// is claimed until the running ones have ended, then one suspect, and nothing beside it.
+#pragma once
+
+#include <stint/options.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/attempts.h"
+#include "engine/hooks.h"
+#include "engine/machine.h"
+#include "engine/parts.h"
+#include "engine/registry.h"
+#include "engine/session.h"
+
+namespace stint::engine {
+
+class Claimer {
+public:
+    struct Settings {
+        std::vector<std::string> queues;
+        PollOptions poll;
+    };
+
+    Claimer(
+        Parts parts,
+        const Registry& registry,
+        AttemptTable& attempts,
+        Session& session,
+        Machine& machine,
+        const SafeHooks& hooks,
+        Settings settings
+    );
+    ~Claimer();
+
+    // How many may be asked for now, of `room`; 0: the end of an attempt must come first.
+    int Ready(int room);
+    // One look for at most `limit` tasks. Returns when to look again. Throws what the store throws.
+    base::Instant Once(int limit);
+
+    // Called for each hint that concerns our queues.
+    void OnHint(std::function<void()> listener);
+    // The end of an attempt is worth another look.
+    bool wants_room() const { return wants_room_.load(); }
+
+private:
+    enum class Mode : std::uint8_t {
+        kOrdinary,
+        kClearing,  // suspects wait: claiming nothing until nothing runs
+        kAlone,     // a suspect runs
+    };
+
+    void Hear(const wake::Hint& hint);
+    bool Serves(std::string_view queue) const;
+    store::ClaimReply Ask(SessionId session, int limit);
+    void Take(SessionId session, std::vector<store::Lease> leases);
+    base::Instant Rest(const store::ClaimReply& reply);
+
+    Parts parts_;
+    const Registry& registry_;
+    AttemptTable& attempts_;
+    Session& session_;
+    Machine& machine_;
+    const SafeHooks& hooks_;
+    const Settings settings_;
+    const std::vector<std::string> types_;
+    int subscription_ = 0;
+
+    // Touched by the claiming thread only.
+    Mode mode_ = Mode::kOrdinary;
+    Duration interval_{};
+    base::Instant poll_at_{};  // scratch of Once and Rest
+
+    std::atomic<bool> hinted_{false};
+    std::atomic<bool> wants_room_{false};
+    std::mutex listener_mutex_;
+    std::function<void()> listener_;  // guarded by listener_mutex_
+};
+
+}  // namespace stint::engine

@@ -1,0 +1,75 @@
+// Running one attempt: whatever the handler does, exactly one report comes out of it, unless the
+// attempt was given up meanwhile; then somebody else made it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine/attempts.h"
+#include "engine/flight.h"
+#include "engine/hooks.h"
+#include "engine/outcome.h"
+#include "engine/parts.h"
+#include "engine/session.h"
+#include "engine/settle.h"
+
+namespace stint::engine {
+
+class Executor {
+public:
+    Executor(
+        Parts parts,
+        AttemptTable& attempts,
+        Session& session,
+        Settler& settler,
+        const SafeHooks& hooks,
+        Duration timeout_grace,
+        Duration kill_grace
+    );
+
+    // On the calling thread. False: the attempt was given up and this thread counts as lost; it
+    // must end without touching anything of the worker.
+    bool Run(const AttemptPtr& attempt);
+
+    // Requests the stop of attempts whose time is over, gives up those that ignore it. Returns when
+    // it wants to look again.
+    base::Instant Watch();
+
+    // Gives an attempt up and hands its task back with the attempt refunded: one that has not
+    // begun, or one that ignores the shutdown.
+    void HandBack(const AttemptPtr& attempt);
+
+    // Called when an attempt has ended. Set before the first Run.
+    void OnEnd(std::function<void()> listener) { ended_ = std::move(listener); }
+
+    int threads_lost() const { return threads_lost_.load(); }
+
+    // The record of the current session; null for none. The caller may replace it when a new
+    // session is opened.
+    void UseFlight(std::shared_ptr<FlightRecord> flight);
+    std::shared_ptr<FlightRecord> flight() const;
+
+private:
+    AttemptResult Call(const AttemptPtr& attempt) const;
+    void Report(const AttemptPtr& attempt, store::Settlement settlement, bool uncertain, bool ran);
+    bool ShouldNotStart(const AttemptPtr& attempt) const;
+    void GiveUp(const AttemptPtr& attempt);
+    static AttemptInfo Info(const Attempt& attempt);
+
+    Parts parts_;
+    AttemptTable& attempts_;
+    Session& session_;
+    Settler& settler_;
+    const SafeHooks& hooks_;
+    const Duration timeout_grace_;
+    const Duration kill_grace_;
+    std::function<void()> ended_;
+    std::atomic<int> threads_lost_{0};
+    mutable std::mutex flight_mutex_;
+    std::shared_ptr<FlightRecord> flight_;  // guarded by flight_mutex_
+};
+
+}  // namespace stint::engine

@@ -1,0 +1,36 @@
+#include "engine/housekeep.h"
+
+namespace stint::engine {
+
+namespace {
+constexpr int kCallsPerCycle = 20;
+}
+
+bool Housekeeper::Once() {
+    store::HousekeepReply sum;
+    bool more = true;
+    for (int i = 0; i < kCallsPerCycle && more; ++i) {
+        store::HousekeepReply reply = parts_.store.Housekeep({});
+        sum.expired_tasks += reply.expired_tasks;
+        sum.expired_keys += reply.expired_keys;
+        sum.forgotten_sessions += reply.forgotten_sessions;
+        for (std::string& period : reply.dropped_periods) {
+            sum.dropped_periods.push_back(std::move(period));
+        }
+        more = reply.more;
+    }
+    ++parts_.metrics.housekeepings;
+    bool any = sum.expired_tasks + sum.expired_keys + sum.forgotten_sessions > 0;
+    if (any || !sum.dropped_periods.empty()) {
+        parts_.log.Info(
+            "housekeeping",
+            {{"expired_tasks", std::to_string(sum.expired_tasks)},
+             {"expired_keys", std::to_string(sum.expired_keys)},
+             {"forgotten_sessions", std::to_string(sum.forgotten_sessions)},
+             {"dropped_periods", std::to_string(sum.dropped_periods.size())}}
+        );
+    }
+    return more;
+}
+
+}  // namespace stint::engine

@@ -1,0 +1,66 @@
+// What parent and child of an isolated attempt say to each other, over one socket.
+//
+//   frame = u32 length of the rest, u8 kind, body (JSON, or nothing)
+//   parent → child: kStart once, kBeat every kBeatEvery, kStop at most once
+//   child → parent: kProgress any number of times, kOutcome once, last
+#pragma once
+
+#include <stint/context.h>
+#include <stint/time.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "engine/isolate/spawn.h"
+#include "engine/outcome.h"
+#include "store/store.h"
+
+namespace stint::engine::isolate {
+
+inline constexpr Duration kBeatEvery = std::chrono::milliseconds{500};
+inline constexpr Duration kSilence = std::chrono::seconds{5};  // then the child is an orphan
+inline constexpr std::size_t kFrameMax = 16 << 20;
+inline constexpr int kChildSocket = 3;
+inline constexpr std::string_view kMarker = "--stint-isolated-attempt";
+inline constexpr const char* kMarkerVariable = "STINT_ISOLATED_ATTEMPT";
+
+struct Frame {
+    enum class Kind : std::uint8_t { kStart = 1, kBeat, kStop, kProgress, kOutcome } kind{};
+    std::string body;
+};
+
+// Collects bytes, gives out whole frames.
+class FrameReader {
+public:
+    // Reads what is there without blocking. False: the other side is gone, or talks nonsense.
+    bool Fill(const Fd& socket);
+    std::optional<Frame> Next();
+
+private:
+    std::string bytes_;
+    bool broken_ = false;
+};
+
+// Blocks until all is sent or `limit` is over. False: the other side is gone or does not read.
+bool SendFrame(const Fd& socket, Frame::Kind kind, std::string_view body, Duration limit);
+
+struct Start {
+    store::Lease lease;  // what a Context shows
+    std::uint64_t memory_bytes = 0;
+};
+std::string EncodeStart(const Start& start);
+std::optional<Start> DecodeStart(std::string_view body);
+
+std::string EncodeStop(StopReason reason);
+StopReason DecodeStop(std::string_view body);
+
+std::string EncodeProgress(const store::Progress& progress);
+std::optional<store::Progress> DecodeProgress(std::string_view body);
+
+std::string EncodeResult(const AttemptResult& result);
+std::optional<AttemptResult> DecodeResult(std::string_view body);
+
+}  // namespace stint::engine::isolate

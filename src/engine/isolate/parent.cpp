@@ -1,0 +1,178 @@
+// The parent's side of an isolated attempt.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <functional>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "engine/isolate/frame.h"
+#include "engine/isolate/isolate.h"
+#include "engine/isolate/keeper.h"
+#include "engine/isolate/spawn.h"
+#include "engine/isolate/tail.h"
+#include "model/limits.h"
+
+namespace stint::engine::isolate {
+
+namespace {
+
+constexpr Duration kSendLimit = std::chrono::seconds{5};
+constexpr Duration kLeaseLostGrace = std::chrono::milliseconds{500};
+
+struct Wires {
+    Fd socket;
+    Fd output;  // both of the child's standard streams
+};
+
+Child Launch(const Isolation& isolation, Wires& wires) {
+    auto [ours, theirs] = MakeSocketPair();
+    Pipe output = MakePipe();
+    SpawnRequest request;
+    request.file = "/proc/self/exe";
+    request.argv = {"stint-isolated", std::string(kMarker)};
+    request.env.emplace();
+    for (char** entry = environ; *entry != nullptr; ++entry) request.env->emplace_back(*entry);
+    request.env->push_back(std::string(kMarkerVariable) + "=1");
+    request.fds = {{output.write.get(), 1}, {output.write.get(), 2}, {theirs.get(), kChildSocket}};
+    // The memory limit is set by the child itself, once it is up: before, it would also have to fit
+    // what the dynamic linker and sanitizers reserve.
+    request.limits.cpu_time = isolation.cpu_time;
+    Child child = Child::Spawn(request);
+    SetNonBlocking(output.read);
+    wires.socket = std::move(ours);
+    wires.output = std::move(output.read);
+    return child;
+}
+
+void Drain(const Fd& output, Tail& tail) {
+    char chunk[8192];
+    for (;;) {
+        ssize_t got = read(output.get(), chunk, sizeof chunk);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return;
+        tail.Append({chunk, static_cast<std::size_t>(got)});
+    }
+}
+
+class Conversation {
+public:
+    Conversation(const Attempt& attempt, AttemptContext& context, Duration grace)
+        : attempt_(attempt), context_(context), grace_(grace) {}
+
+    AttemptResult Hold() {
+        const Isolation& isolation = attempt_.handler->isolation;
+        Child child = Launch(isolation, wires_);
+        StopEvent stop(attempt_.stop_token());
+        Start start{attempt_.lease, isolation.memory_bytes};
+        SendFrame(wires_.socket, Frame::Kind::kStart, EncodeStart(start), kSendLimit);
+        base::Instant next_beat = base::SystemClock().Now() + kBeatEvery;
+        std::optional<Keeper> keeper;
+        for (bool ended = false; !ended;) {
+            if (!keeper && attempt_.stop_token().stop_requested()) {
+                bool lost = attempt_.why() == StopReason::kLeaseLost;
+                keeper.emplace(child, lost ? std::min(grace_, kLeaseLostGrace) : grace_);
+                SendFrame(
+                    wires_.socket, Frame::Kind::kStop, EncodeStop(attempt_.why()), Duration{100}
+                );
+                keeper->Begin(true);
+            }
+            if (base::SystemClock().Now() >= next_beat) {
+                SendFrame(wires_.socket, Frame::Kind::kBeat, {}, Duration{0});
+                next_beat = base::SystemClock().Now() + kBeatEvery;
+            }
+            if (keeper) keeper->Advance();
+            ended = Wait(child, stop, keeper ? keeper->Milliseconds(kBeatEvery) : 100);
+        }
+        // Its last words may still be in the pipes.
+        Listen();
+        Exit exit = child.Collect();
+        Drain(wires_.output, tail_);
+        return Judge(exit, isolation);
+    }
+
+private:
+    // True when the child has ended.
+    bool Wait(const Child& child, const StopEvent& stop, int milliseconds) {
+        std::array<pollfd, 4> fds{{
+            {child.pidfd(), POLLIN, 0},
+            {socket_open_ ? wires_.socket.get() : -1, POLLIN, 0},
+            {wires_.output.get(), POLLIN, 0},
+            {attempt_.stop_token().stop_requested() ? -1 : stop.fd(), POLLIN, 0},
+        }};
+        if (poll(fds.data(), fds.size(), milliseconds) <= 0) return false;
+        if (fds[1].revents != 0) Listen();
+        if (fds[2].revents != 0) {
+            Drain(wires_.output, tail_);
+            if ((fds[2].revents & POLLIN) == 0) wires_.output.Close();  // hung up
+        }
+        return fds[0].revents != 0;
+    }
+
+    void Listen() {
+        if (!socket_open_) return;
+        socket_open_ = reader_.Fill(wires_.socket);
+        while (auto frame = reader_.Next()) {
+            if (frame->kind == Frame::Kind::kProgress) {
+                if (auto p = DecodeProgress(frame->body)) {
+                    context_.Progress(p->step, p->done, p->total, p->message);
+                }
+            } else if (frame->kind == Frame::Kind::kOutcome) {
+                result_ = DecodeResult(frame->body);
+            }
+        }
+    }
+
+    AttemptResult Judge(const Exit& exit, const Isolation& isolation) {
+        AttemptResult result;
+        if (result_) {
+            result = std::move(*result_);
+            if (!result.warning.empty()) context_.Warn(result.warning);
+        } else if (exit.signal == SIGXCPU || (exit.signal == SIGKILL && CpuWasLimit(isolation))) {
+            result.end = model::TaskError{
+                fmt::format("used more than {} ms of processor time", isolation.cpu_time.count()),
+                "cpu_limit",
+                {},
+                true};
+        } else if (exit.signal) {
+            result.end =
+                Crashed{fmt::format("its process was killed by {}", SignalName(*exit.signal))};
+        } else {
+            result.end = Crashed{fmt::format(
+                "its process exited with code {} and no outcome", exit.code.value_or(-1)
+            )};
+        }
+        if (!result_) {
+            result.evidence.exit_signal = exit.signal;
+            result.evidence.exit_code = exit.code;
+        }
+        result.evidence.stderr_tail = std::move(tail_).Take();
+        return result;
+    }
+
+    // The hard limit kills; SIGXCPU came a second before and was ignored.
+    bool CpuWasLimit(const Isolation& isolation) const {
+        return isolation.cpu_time > Duration::zero() && attempt_.why() == StopReason::kNone;
+    }
+
+    const Attempt& attempt_;
+    AttemptContext& context_;
+    const Duration grace_;
+    Wires wires_;
+    FrameReader reader_;
+    bool socket_open_ = true;
+    Tail tail_{model::limits::kStderrTail};
+    std::optional<AttemptResult> result_;
+};
+
+}  // namespace
+
+AttemptResult RunChild(const Attempt& attempt, AttemptContext& context, Duration grace) {
+    CHECK(attempt.handler && attempt.handler->isolation.enabled);
+    return Conversation(attempt, context, grace).Hold();
+}
+
+}  // namespace stint::engine::isolate

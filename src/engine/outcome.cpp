@@ -1,0 +1,249 @@
+#include "engine/outcome.h"
+
+#include <stint/codec.h>
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <ios>
+#include <new>
+#include <system_error>
+#include <typeinfo>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "engine/text.h"
+#include "model/decide.h"
+#include "model/limits.h"
+
+namespace stint::engine {
+
+namespace {
+
+namespace limits = model::limits;
+using Kind = store::Settlement::Kind;
+using model::AttemptEnd;
+using model::TaskError;
+
+TaskError MakeError(std::string_view message, std::string_view klass, bool retryable) {
+    return {
+        CutText(message, limits::kErrorMessage),
+        CutText(klass, limits::kErrorClass),
+        {},
+        retryable};
+}
+
+TaskError FromException(const std::exception& error, bool retryable) {
+    return MakeError(error.what(), Demangle(typeid(error).name()), retryable);
+}
+
+store::Settlement Base(const store::Lease& lease, SessionId session) {
+    store::Settlement settlement;
+    settlement.task = lease.task;
+    settlement.token = lease.token;
+    settlement.session = session;
+    return settlement;
+}
+
+void Fail(
+    store::Settlement& settlement,
+    const store::Lease& lease,
+    TaskError error,
+    AttemptEnd end,
+    double fraction
+) {
+    model::Disposition next =
+        model::DecideFailure(lease.retry, std::max(1, lease.attempt), error, fraction);
+    settlement.kind = next.to == model::State::kDead ? Kind::kDead : Kind::kRetry;
+    settlement.delay = next.delay;
+    settlement.reason = CutText(next.reason, limits::kReason);
+    settlement.end = end;
+    settlement.error = std::move(error);
+}
+
+void Crash(store::Settlement& settlement, const store::Lease& lease, const std::string& message) {
+    // A child has one attempt in it: nobody else can be to blame.
+    model::Disposition next = model::DecideCrash(
+        {.attempt = std::max(1, lease.attempt),
+         .max_attempts = lease.retry.max_attempts,
+         .alone = true,
+         .crashes_alone = lease.crash_count + 1}
+    );
+    settlement.kind = next.to == model::State::kDead ? Kind::kDead : Kind::kRetry;
+    settlement.delay = next.delay;
+    settlement.reason = CutText(next.reason, limits::kReason);
+    settlement.end = AttemptEnd::kCrashed;
+    settlement.crashed = true;
+    settlement.error = MakeError(message, "crash", true);
+}
+
+void Complete(
+    store::Settlement& settlement,
+    const store::Lease& lease,
+    const std::string& output,
+    const std::string& warning,
+    double fraction
+) {
+    if (output.size() > limits::kOutput) {
+        auto message = fmt::format(
+            "the output has {} bytes, the limit is {}: keep large results elsewhere and return "
+            "where they are",
+            output.size(),
+            limits::kOutput
+        );
+        return Fail(
+            settlement,
+            lease,
+            MakeError(message, "output_too_large", false),
+            AttemptEnd::kFailed,
+            fraction
+        );
+    }
+    if (auto json = base::CheckJson(output, limits::kJsonDepth); !json) {
+        auto message =
+            "the handler's output is not JSON that can be stored: " + json.error().message;
+        return Fail(
+            settlement,
+            lease,
+            MakeError(message, "output_invalid", false),
+            AttemptEnd::kFailed,
+            fraction
+        );
+    }
+    settlement.kind = Kind::kComplete;
+    settlement.end = AttemptEnd::kComplete;
+    settlement.output = output;
+    settlement.warning = !warning.empty();
+    settlement.reason = warning.empty() ? "" : CutText(warning, limits::kReason);
+}
+
+void Stopped(
+    store::Settlement& settlement, const store::Lease& lease, StopReason why, double fraction
+) {
+    if (why == StopReason::kCancelled) {
+        settlement.kind = Kind::kCancelled;
+        settlement.end = AttemptEnd::kCancelled;
+        settlement.reason = "cancel requested";
+    } else if (why == StopReason::kTimeout) {
+        auto message = fmt::format("the attempt took longer than its {} ms", lease.timeout.count());
+        Fail(
+            settlement, lease, MakeError(message, "timeout", true), AttemptEnd::kTimedOut, fraction
+        );
+    } else {
+        // Shutdown, or a lease we believe lost: if it is not, it goes back untouched.
+        settlement.kind = Kind::kRelease;
+        settlement.end = AttemptEnd::kReleased;
+    }
+}
+
+const std::string* CompletedOutput(const AttemptResult& result) {
+    const auto* outcome = std::get_if<Outcome<std::string>>(&result.end);
+    return outcome != nullptr ? std::get_if<0>(outcome) : nullptr;
+}
+
+void Ended(
+    store::Settlement& settlement,
+    const store::Lease& lease,
+    const AttemptResult& result,
+    double fraction
+) {
+    if (const auto* error = std::get_if<TaskError>(&result.end)) {
+        return Fail(settlement, lease, *error, AttemptEnd::kFailed, fraction);
+    }
+    if (const auto* crash = std::get_if<Crashed>(&result.end)) {
+        return Crash(settlement, lease, crash->message);
+    }
+    const auto& outcome = std::get<Outcome<std::string>>(result.end);
+    if (const auto* background = std::get_if<Background>(&outcome)) {
+        settlement.kind = Kind::kBackground;
+        settlement.end = AttemptEnd::kBackground;
+        settlement.delay = std::clamp(background->timeout, Duration::zero(), limits::kTimeoutMax);
+        settlement.reason = CutText(background->reason, limits::kReason);
+    } else if (const auto* snooze = std::get_if<Snooze>(&outcome)) {
+        settlement.kind = Kind::kSnooze;
+        settlement.end = AttemptEnd::kSnoozed;
+        settlement.delay = std::clamp(snooze->delay, Duration::zero(), limits::kDelayMax);
+    } else {
+        const auto& failed = std::get<Failed>(outcome);
+        Fail(settlement, lease, ToError(failed), AttemptEnd::kFailed, fraction);
+    }
+}
+
+}  // namespace
+
+TaskError ToError(const Failed& failed) {
+    return MakeError(
+        failed.message, failed.klass.empty() ? "failed" : failed.klass, failed.retryable
+    );
+}
+
+TaskError Classify(std::exception_ptr thrown) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const Retryable& error) {
+        return FromException(error, true);
+    } catch (const Permanent& error) {
+        return FromException(error, false);
+    } catch (const DecodeError& error) {
+        return FromException(error, false);
+    } catch (const std::system_error& error) {  // std::ios_base::failure is one
+        return FromException(error, true);
+    } catch (const std::exception& error) {
+        return FromException(error, false);
+    } catch (...) {
+        const std::type_info* type = abi::__cxa_current_exception_type();
+        return MakeError(
+            "the handler threw something that is not a std::exception",
+            type != nullptr ? Demangle(type->name()) : "unknown",
+            false
+        );
+    }
+}
+
+store::Settlement Conclude(
+    const store::Lease& lease,
+    SessionId session,
+    const AttemptResult& result,
+    StopReason why,
+    double fraction
+) {
+    store::Settlement settlement = Base(lease, session);
+    const std::string* output = CompletedOutput(result);
+    if (result.completed_in && output != nullptr) {
+        // Reported only if the token says that the transaction was rolled back.
+        auto error = MakeError(
+            "the transaction that held the completion was not committed", "transaction", true
+        );
+        Fail(settlement, lease, error, AttemptEnd::kFailed, fraction);
+    } else if (output != nullptr) {
+        // Work that is done is done, whatever was asked of it meanwhile.
+        Complete(settlement, lease, *output, result.warning, fraction);
+    } else if (why != StopReason::kNone) {
+        Stopped(settlement, lease, why, fraction);
+    } else {
+        Ended(settlement, lease, result, fraction);
+    }
+    settlement.exit_code = result.evidence.exit_code;
+    settlement.exit_signal = result.evidence.exit_signal;
+    settlement.stderr_tail = CutToTail(result.evidence.stderr_tail, limits::kStderrTail);
+    return settlement;
+}
+
+store::Settlement Release(const store::Lease& lease, SessionId session) {
+    store::Settlement settlement = Base(lease, session);
+    Stopped(settlement, lease, StopReason::kShutdown, 0);
+    return settlement;
+}
+
+store::Settlement HungUp(const store::Lease& lease, SessionId session, double fraction) {
+    store::Settlement settlement = Base(lease, session);
+    Stopped(settlement, lease, StopReason::kTimeout, fraction);
+    settlement.error->message += "; its handler ignored the request to stop and was given up";
+    return settlement;
+}
+
+std::string_view OutcomeName(const store::Settlement& settlement) {
+    return model::AttemptEndName(settlement.end);
+}
+
+}  // namespace stint::engine

@@ -1,0 +1,367 @@
+#include "engine/settle.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/planted_bug.h"
+#include "base/result.h"
+#include "base/test_point.h"
+#include "engine/text.h"
+#include "model/limits.h"
+
+namespace stint::engine {
+
+namespace {
+
+using Kind = store::Settlement::Kind;
+
+std::vector<store::Settlement> Settlements(std::span<const Report> reports) {
+    std::vector<store::Settlement> all;
+    all.reserve(reports.size());
+    for (const Report& report : reports) all.push_back(report.settlement);
+    return all;
+}
+
+model::Event EventOf(Kind kind, model::State to) {
+    if (to == model::State::kCancelled) return model::Event::kCancel;
+    switch (kind) {
+        case Kind::kComplete:
+            return model::Event::kComplete;
+        case Kind::kRetry:
+            return model::Event::kFailRetryable;
+        case Kind::kDead:
+            return model::Event::kFailFinal;
+        case Kind::kSnooze:
+            return model::Event::kSnooze;
+        case Kind::kRelease:
+            return model::Event::kRelease;
+        case Kind::kBackground:
+            return model::Event::kBackground;
+        case Kind::kCancelled:
+            return model::Event::kCancel;
+    }
+    return model::Event::kComplete;
+}
+
+}  // namespace
+
+Settler::Settler(Parts parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks)
+    : parts_(parts.For("settle")),
+      reserved_(reserved),
+      hooks_(hooks),
+      spool_(std::move(state_dir), parts_.log) {
+}
+
+void Settler::Push(Report report) {
+    {
+        std::lock_guard guard(mutex_);
+        queue_.push_back(std::move(report));
+    }
+    if (pushed_) pushed_();
+}
+
+int Settler::size() const {
+    std::lock_guard guard(mutex_);
+    return static_cast<int>(queue_.size() + on_the_way_.size());
+}
+
+bool Settler::next_is_success() const {
+    std::lock_guard guard(mutex_);
+    return !queue_.empty() && queue_.front().settlement.kind == Kind::kComplete;
+}
+
+bool Settler::Holds(SessionId session) const {
+    if (!spool_.empty()) return true;  // whose they are is not worth remembering
+    std::lock_guard guard(mutex_);
+    auto of_session = [&](const Report& report) { return report.settlement.session == session; };
+    return std::find(on_the_way_.begin(), on_the_way_.end(), session) != on_the_way_.end() ||
+           std::any_of(queue_.begin(), queue_.end(), of_session);
+}
+
+bool Settler::idle() const {
+    return size() == 0 && spool_.empty();
+}
+
+std::vector<Report> Settler::Take() {
+    std::lock_guard guard(mutex_);
+    auto count = std::min<std::size_t>(queue_.size(), model::limits::kSettleBatch);
+    std::vector<Report> taken(
+        std::make_move_iterator(queue_.begin()),
+        std::make_move_iterator(queue_.begin() + static_cast<std::ptrdiff_t>(count))
+    );
+    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
+    for (const Report& report : taken) on_the_way_.push_back(report.settlement.session);
+    return taken;
+}
+
+void Settler::PutBack(std::vector<Report> reports) {
+    std::lock_guard guard(mutex_);
+    queue_.insert(
+        queue_.begin(),
+        std::make_move_iterator(reports.begin()),
+        std::make_move_iterator(reports.end())
+    );
+}
+
+bool Settler::Once() {
+    {
+        std::lock_guard guard(mutex_);
+        if (busy_ || (queue_.empty() && spool_.empty())) return false;
+        busy_ = true;
+    }
+    // What is not concluded when we leave, by whichever way, goes back or to the spool.
+    auto leave = [this] {
+        std::lock_guard guard(mutex_);
+        busy_ = false;
+        on_the_way_.clear();
+    };
+    std::vector<Report> batch;
+    try {
+        if (!spool_.empty()) {
+            Replay(spool_.Read());
+            spool_.Clear();
+        }
+        batch = Take();
+        if (!batch.empty()) Send(batch);
+    } catch (const std::exception&) {
+        if (!batch.empty()) Secure(std::move(batch));
+        leave();
+        SignalAll();
+        throw;
+    }
+    leave();
+    SignalAll();
+    return true;
+}
+
+// Removes from `reports` what is concluded; throws with the rest left in it.
+void Settler::Send(std::vector<Report>& reports) {
+    base::TestPoint("settle.before");
+    Resolve(reports);
+    if (reports.empty()) return;
+    ++parts_.metrics.settles;
+    try {
+        auto replies = parts_.store.Settle(Settlements(reports));
+        CHECK(replies.size() == reports.size());
+        for (std::size_t i = 0; i < replies.size(); ++i) Conclude(reports[i], replies[i]);
+        reports.clear();
+    } catch (const store::CommitUnknown&) {
+        ++parts_.metrics.settles_unknown;
+        for (Report& report : reports) {
+            report.uncertain = true;
+            if (base::Planted(base::Bug::kUnknownIsFailure)) {
+                report.uncertain = false;
+                report.settlement.kind = Kind::kDead;
+                report.settlement.end = model::AttemptEnd::kFailed;
+                report.settlement.reason = "the commit's end is unknown";
+                report.settlement.error = model::TaskError{"unknown commit", "store", {}, false};
+            }
+        }
+        throw;
+    } catch (const store::Unavailable&) {
+        if (SendReserved(reports)) return;
+        throw;
+    } catch (const std::exception& error) {
+        parts_.log.Warn("a batch was refused as a whole; one by one", {{"error", error.what()}});
+        SendOneByOne(reports);
+    }
+    base::TestPoint("settle.after");
+}
+
+// Those whose end is unknown: the token tells.
+void Settler::Resolve(std::vector<Report>& reports) {
+    std::vector<Report> left;
+    left.reserve(reports.size());
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        Report& report = reports[i];
+        if (!report.uncertain || base::Planted(base::Bug::kSpoolUnfenced)) {
+            left.push_back(std::move(report));
+            continue;
+        }
+        std::optional<store::SettleReply> known;
+        try {
+            known = parts_.store.SettledBy(report.settlement.task, report.settlement.token);
+        } catch (const std::exception&) {
+            left.insert(
+                left.end(),
+                std::make_move_iterator(reports.begin() + static_cast<std::ptrdiff_t>(i)),
+                std::make_move_iterator(reports.end())
+            );
+            reports = std::move(left);
+            throw;
+        }
+        if (known) {
+            Conclude(report, *known);
+        } else {
+            report.uncertain = false;  // still ours, not stored: send it
+            left.push_back(std::move(report));
+        }
+    }
+    reports = std::move(left);
+}
+
+bool Settler::SendReserved(std::vector<Report>& reports) {
+    if (reserved_ == nullptr) return false;
+    try {
+        auto replies = reserved_->Settle(Settlements(reports));
+        CHECK(replies.size() == reports.size());
+        for (std::size_t i = 0; i < replies.size(); ++i) Conclude(reports[i], replies[i]);
+        parts_.metrics.settled_by_reserve += reports.size();
+        reports.clear();
+        return true;
+    } catch (const store::CommitUnknown&) {
+        for (Report& report : reports) report.uncertain = true;
+        return false;
+    } catch (const std::exception& error) {
+        parts_.log.Warn("the reserved connection failed too", {{"error", error.what()}});
+        return false;
+    }
+}
+
+// One outcome that the store cannot take must not hold up the others.
+void Settler::SendOneByOne(std::vector<Report>& reports) {
+    while (!reports.empty()) {
+        Report& report = reports.back();
+        try {
+            auto replies = parts_.store.Settle(std::span(&report.settlement, 1));
+            CHECK(replies.size() == 1);
+            Conclude(report, replies.front());
+        } catch (const store::CommitUnknown&) {
+            report.uncertain = true;
+            throw;
+        } catch (const store::Unavailable&) {
+            throw;
+        } catch (const std::exception& error) {
+            SendUnstorable(report, error.what());
+        }
+        reports.pop_back();
+    }
+}
+
+// The outcome itself cannot be stored: say so in plain ASCII, which can.
+void Settler::SendUnstorable(Report& report, const std::string& why) {
+    store::Settlement& s = report.settlement;
+    parts_.log.Error(
+        "the store cannot take an outcome", {{"task", s.task.ToString()}, {"error", why}}
+    );
+    store::Settlement plain;
+    plain.task = s.task;
+    plain.token = s.token;
+    plain.session = s.session;
+    plain.kind = Kind::kDead;
+    plain.end = model::AttemptEnd::kFailed;
+    plain.reason = "its outcome could not be stored";
+    plain.error = model::TaskError{
+        CutText(PrintableAscii("the outcome could not be stored: " + why), 512),
+        "outcome",
+        {},
+        false};
+    s = std::move(plain);
+    try {
+        auto replies = parts_.store.Settle(std::span(&s, 1));
+        Conclude(report, replies.front());
+    } catch (const store::CommitUnknown&) {
+        report.uncertain = true;
+        throw;
+    } catch (const store::Unavailable&) {
+        throw;
+    } catch (const std::exception& error) {
+        // Its lease will end and the crash accounting takes over.
+        parts_.log.Error(
+            "an outcome is given up", {{"task", s.task.ToString()}, {"error", error.what()}}
+        );
+    }
+}
+
+void Settler::Conclude(Report& report, const store::SettleReply& reply) {
+    const store::Settlement& s = report.settlement;
+    if (reply.kind == store::SettleReply::Kind::kLost) return Lost(report);
+    if (reply.kind == store::SettleReply::Kind::kRefused) {
+        ++parts_.metrics.refused;
+        parts_.log.Error("the transition was refused", {{"task", s.task.ToString()}});
+        return;
+    }
+    Metrics& metrics = parts_.metrics;
+    switch (reply.state) {
+        case model::State::kComplete:
+            ++metrics.completed;
+            break;
+        case model::State::kError:
+            ++metrics.retried;
+            break;
+        case model::State::kDead:
+            ++metrics.failed;
+            break;
+        case model::State::kCancelled:
+            ++metrics.cancelled;
+            break;
+        case model::State::kBackground:
+            ++metrics.backgrounded;
+            break;
+        default:
+            ++(s.kind == Kind::kSnooze ? metrics.snoozed : metrics.released);
+            break;
+    }
+    if (model::IsTerminal(reply.state)) {
+        hints_.push_back({wake::Hint::Kind::kTaskFinished, {}, s.task});
+    } else if (reply.state == model::State::kOpen && s.delay == Duration::zero()) {
+        hints_.push_back({wake::Hint::Kind::kTaskAvailable, report.queue, {}});
+    }
+    hooks_.Transition(s.task, model::State::kInProgress, reply.state, EventOf(s.kind, reply.state));
+}
+
+void Settler::Lost(Report& report) {
+    ++parts_.metrics.lost;
+    parts_.log.Warn(
+        "stale write rejected: the lease was lost before the outcome arrived",
+        {{"task", report.settlement.task.ToString()}, {"token", report.settlement.token.ToString()}}
+    );
+}
+
+// The store failed: the outcomes must survive us. In the spool if there is one, else in memory.
+void Settler::Secure(std::vector<Report> reports) {
+    if (spool_.Append(reports)) {
+        parts_.metrics.spooled += reports.size();
+        parts_.log.Warn(
+            "the store is away; outcomes are spooled", {{"count", std::to_string(reports.size())}}
+        );
+        return;
+    }
+    PutBack(std::move(reports));
+}
+
+void Settler::Replay(std::vector<Report> reports) {
+    while (!reports.empty()) {
+        auto count = std::min<std::size_t>(reports.size(), model::limits::kSettleBatch);
+        auto from = reports.end() - static_cast<std::ptrdiff_t>(count);
+        std::vector<Report> batch(
+            std::make_move_iterator(from), std::make_move_iterator(reports.end())
+        );
+        reports.erase(from, reports.end());
+        if (base::Planted(base::Bug::kSpoolUnfenced)) {
+            for (Report& report : batch) report.settlement.token = LeaseToken{};
+        }
+        Send(batch);  // a throw leaves the file as it is: all of it is replayed again, fenced
+        parts_.metrics.replayed += count;
+    }
+}
+
+void Settler::ReplayOrphans() {
+    for (Spool::Orphan& orphan : spool_.Orphans()) {
+        parts_.log.Info(
+            "replaying the spool of a dead process",
+            {{"file", orphan.file.path().string()},
+             {"outcomes", std::to_string(orphan.reports.size())}}
+        );
+        Replay(std::move(orphan.reports));
+        orphan.file.Remove();
+    }
+    SignalAll();
+}
+
+void Settler::SignalAll() {
+    std::vector<wake::Hint> hints = std::exchange(hints_, {});
+    if (!hints.empty()) parts_.wake.Signal(hints);
+}
+
+}  // namespace stint::engine

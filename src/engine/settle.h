@@ -1,0 +1,72 @@
+// Reporting outcomes: batches of what is queued, fenced by token, in three levels (SafeFail):
+//
+//   1. the store's normal connection
+//   2. the reserved connection, if there is one
+//   3. the local spool, replayed when the store answers again
+//
+// A commit whose end is unknown is read back by token, never taken for a failure.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "engine/hooks.h"
+#include "engine/parts.h"
+#include "engine/spool.h"
+
+namespace stint::engine {
+
+class Settler {
+public:
+    // `reserved` may be null; `state_dir` empty: no spool.
+    Settler(Parts parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks);
+
+    // Never blocks: who claims makes sure of the room (see Room).
+    void Push(Report report);
+    void OnPush(std::function<void()> listener) { pushed_ = std::move(listener); }  // at start
+
+    // One batch, and first the spool if it holds any. When the store fails the outcomes are safe
+    // (queued or spooled) and its exception is passed on. True: some were accepted or refused.
+    bool Once();
+    // Those of dead processes on this machine. Throws what the store throws.
+    void ReplayOrphans();
+
+    int size() const;                     // in memory, on the way included
+    bool next_is_success() const;         // of the first in the queue
+    bool Holds(SessionId session) const;  // outcomes of this session, not yet with the store
+    bool idle() const;                    // nothing in memory, nothing spooled
+    bool spooled() const { return !spool_.empty(); }
+
+private:
+    std::vector<Report> Take();
+    void PutBack(std::vector<Report> reports);
+    void Send(std::vector<Report>& reports);
+    void Resolve(std::vector<Report>& reports);
+    void SendOneByOne(std::vector<Report>& reports);
+    bool SendReserved(std::vector<Report>& reports);
+    void SendUnstorable(Report& report, const std::string& why);
+    void Replay(std::vector<Report> reports);
+    void Conclude(Report& report, const store::SettleReply& reply);
+    void Lost(Report& report);
+    void Secure(std::vector<Report> reports);
+    void SignalAll();
+
+    Parts parts_;
+    store::Store* const reserved_;
+    const SafeHooks& hooks_;
+    Spool spool_;
+    std::function<void()> pushed_;
+
+    mutable std::mutex mutex_;
+    std::deque<Report> queue_;           // guarded by mutex_
+    std::vector<SessionId> on_the_way_;  // sessions of the batch being sent; guarded by mutex_
+    bool busy_ = false;                  // guarded by mutex_: one batch at a time
+
+    std::vector<wake::Hint> hints_;  // touched by the one that is busy
+};
+
+}  // namespace stint::engine

@@ -1,0 +1,256 @@
+#include "engine/spool.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "base/json.h"
+#include "model/limits.h"
+
+namespace stint::engine {
+
+namespace {
+
+using json = base::Json;
+constexpr std::string_view kPrefix = "spool-";
+constexpr std::string_view kSuffix = ".log";
+constexpr std::size_t kHeader = 8;
+
+std::uint32_t Crc32(std::string_view bytes) {
+    static constexpr auto kTable = [] {
+        std::array<std::uint32_t, 256> table{};
+        for (std::uint32_t i = 0; i < 256; ++i) {
+            std::uint32_t c = i;
+            for (int bit = 0; bit < 8; ++bit) c = (c & 1) != 0 ? 0xedb88320u ^ (c >> 1) : c >> 1;
+            table[i] = c;
+        }
+        return table;
+    }();
+    std::uint32_t crc = 0xffffffffu;
+    for (unsigned char byte : bytes) crc = kTable[(crc ^ byte) & 0xff] ^ (crc >> 8);
+    return crc ^ 0xffffffffu;
+}
+
+void PutNumber(std::string& out, std::uint32_t number) {
+    char bytes[4];
+    std::memcpy(bytes, &number, sizeof number);
+    out.append(bytes, sizeof bytes);
+}
+
+std::uint32_t GetNumber(std::string_view bytes) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    return number;
+}
+
+bool WriteAll(int fd, std::string_view bytes, std::size_t at) {
+    while (!bytes.empty()) {
+        ssize_t done = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(at));
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(done));
+        at += static_cast<std::size_t>(done);
+    }
+    return true;
+}
+
+void SyncDirectory(const std::filesystem::path& dir) {
+    int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    fsync(fd);
+    close(fd);
+}
+
+}  // namespace
+
+std::string EncodeReport(const Report& report) {
+    const store::Settlement& s = report.settlement;
+    json body = {
+        {"task", s.task.value()},
+        {"token", s.token.ToString()},
+        {"session", s.session.ToString()},
+        {"kind", static_cast<int>(s.kind)},
+        {"output", s.output},
+        {"warning", s.warning},
+        {"delay", s.delay.count()},
+        {"reason", s.reason},
+        {"end", static_cast<int>(s.end)},
+        {"stderr", s.stderr_tail},
+        {"crashed", s.crashed},
+        {"queue", report.queue},
+    };
+    if (s.error) {
+        body["error"] = {
+            {"message", s.error->message},
+            {"class", s.error->klass},
+            {"stack", s.error->stack},
+            {"retryable", s.error->retryable}};
+    }
+    if (s.exit_code) body["exit_code"] = *s.exit_code;
+    if (s.exit_signal) body["exit_signal"] = *s.exit_signal;
+    return body.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::optional<Report> DecodeReport(std::string_view text) {
+    json body = json::parse(text, nullptr, false);
+    if (!body.is_object()) return std::nullopt;
+    try {
+        Report report;
+        store::Settlement& s = report.settlement;
+        s.task = TaskId(body.at("task").get<std::int64_t>());
+        auto token = LeaseToken::Parse(body.at("token").get<std::string>());
+        auto session = SessionId::Parse(body.at("session").get<std::string>());
+        int kind = body.at("kind").get<int>();
+        int end = body.at("end").get<int>();
+        if (!token || !session || !s.task.valid()) return std::nullopt;
+        if (kind < 0 || kind > static_cast<int>(store::Settlement::Kind::kCancelled) || end < 0 ||
+            end > static_cast<int>(model::AttemptEnd::kLost)) {
+            return std::nullopt;
+        }
+        s.token = *token;
+        s.session = *session;
+        s.kind = static_cast<store::Settlement::Kind>(kind);
+        s.end = static_cast<model::AttemptEnd>(end);
+        s.output = body.at("output").get<std::string>();
+        s.warning = body.at("warning").get<bool>();
+        s.delay = Duration(body.at("delay").get<std::int64_t>());
+        s.reason = body.at("reason").get<std::string>();
+        s.stderr_tail = body.at("stderr").get<std::string>();
+        s.crashed = body.at("crashed").get<bool>();
+        report.queue = body.at("queue").get<std::string>();
+        if (body.contains("error")) {
+            const json& error = body["error"];
+            s.error = model::TaskError{
+                error.at("message").get<std::string>(),
+                error.at("class").get<std::string>(),
+                error.at("stack").get<std::string>(),
+                error.at("retryable").get<bool>()};
+        }
+        if (body.contains("exit_code")) s.exit_code = body["exit_code"].get<int>();
+        if (body.contains("exit_signal")) s.exit_signal = body["exit_signal"].get<int>();
+        report.uncertain = true;  // the process may have died after the store took it
+        return report;
+    } catch (const json::exception&) {
+        return std::nullopt;
+    }
+}
+
+std::vector<Report> DecodeSpool(std::string_view bytes, std::size_t* good_bytes) {
+    std::vector<Report> reports;
+    std::size_t good = 0;
+    while (bytes.size() - good >= kHeader) {
+        std::size_t length = GetNumber(bytes.substr(good));
+        std::uint32_t crc = GetNumber(bytes.substr(good + 4));
+        if (length > bytes.size() - good - kHeader) break;
+        std::string_view body = bytes.substr(good + kHeader, length);
+        if (Crc32(body) != crc) break;
+        auto report = DecodeReport(body);
+        if (!report) break;
+        reports.push_back(std::move(*report));
+        good += kHeader + length;
+    }
+    if (good_bytes != nullptr) *good_bytes = good;
+    return reports;
+}
+
+Spool::Spool(std::filesystem::path dir, base::Logger log)
+    : dir_(std::move(dir)), log_(std::move(log)) {
+}
+
+Spool::~Spool() {
+    if (file_ && bytes_ == 0) file_->Remove();
+}
+
+void Spool::Open() {
+    if (file_) return;
+    // The name only has to be unlike others'; the lock tells whose it is.
+    static std::atomic<unsigned> number{0};
+    for (int i = 0; i < 1000 && !file_; ++i) {
+        std::string name = std::string(kPrefix) + std::to_string(getpid()) + "-" +
+                           std::to_string(number++) + std::string(kSuffix);
+        try {
+            file_ = StateFile::Create(dir_ / name);
+        } catch (const std::system_error& error) {
+            if (error.code().value() != EEXIST) throw;
+        }
+    }
+    SyncDirectory(dir_);
+}
+
+bool Spool::Append(std::span<const Report> reports) {
+    if (dir_.empty()) return false;
+    std::string bytes;
+    for (const Report& report : reports) {
+        std::string body = EncodeReport(report);
+        PutNumber(bytes, static_cast<std::uint32_t>(body.size()));
+        PutNumber(bytes, Crc32(body));
+        bytes += body;
+    }
+    std::lock_guard guard(mutex_);
+    if (bytes_ + bytes.size() > model::limits::kSpoolBytes) {
+        log_.Error("the spool is full; outcomes stay in memory");
+        return false;
+    }
+    try {
+        Open();
+    } catch (const std::exception& error) {
+        log_.Error("no spool file; outcomes stay in memory", {{"error", error.what()}});
+        return false;
+    }
+    if (!file_ || !WriteAll(file_->fd(), bytes, bytes_) || fdatasync(file_->fd()) != 0) {
+        log_.Error("the spool cannot be written", {{"error", std::strerror(errno)}});
+        return false;
+    }
+    bytes_ += bytes.size();
+    return true;
+}
+
+std::vector<Report> Spool::Read() const {
+    std::lock_guard guard(mutex_);
+    if (!file_ || bytes_ == 0) return {};
+    std::string bytes = file_->ReadAll();
+    bytes.resize(std::min(bytes.size(), bytes_));  // what a failed write left behind is no record
+    return DecodeSpool(bytes);
+}
+
+void Spool::Clear() {
+    std::lock_guard guard(mutex_);
+    if (!file_ || bytes_ == 0) return;
+    if (ftruncate(file_->fd(), 0) != 0) {
+        log_.Warn("the spool cannot be emptied", {{"error", std::strerror(errno)}});
+        return;
+    }
+    fdatasync(file_->fd());
+    bytes_ = 0;
+}
+
+bool Spool::empty() const {
+    std::lock_guard guard(mutex_);
+    return bytes_ == 0;
+}
+
+std::vector<Spool::Orphan> Spool::Orphans() const {
+    std::vector<Orphan> orphans;
+    if (dir_.empty()) return orphans;
+    for (const auto& path : StateFiles(dir_, kPrefix, kSuffix)) {
+        auto file = StateFile::Adopt(path);
+        if (!file) continue;
+        std::string bytes = file->ReadAll();
+        std::size_t good = 0;
+        Orphan orphan{std::move(*file), DecodeSpool(bytes, &good)};
+        if (good != bytes.size()) {
+            log_.Warn(
+                "the spool of a dead process ends in a torn record",
+                {{"file", path.string()}, {"bytes_ignored", std::to_string(bytes.size() - good)}}
+            );
+        }
+        orphans.push_back(std::move(orphan));
+    }
+    return orphans;
+}
+
+}  // namespace stint::engine

@@ -1,0 +1,63 @@
+// The last resort for outcomes: a local file, synced, replayed when the store answers again. Safe
+// because every record carries its token: what was taken over meanwhile refuses it.
+//
+// Record: u32 length, u32 crc of the body, body (JSON). A torn tail ends the reading.
+#pragma once
+
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "engine/state_file.h"
+#include "store/store.h"
+
+namespace stint::engine {
+
+// An outcome on its way to the store, with what is needed to tell others about it.
+struct Report {
+    store::Settlement settlement;
+    std::string queue;
+    // The store may have it already: ask before sending.
+    bool uncertain = false;
+};
+
+class Spool {
+public:
+    // `dir` empty: there is no spool, Append always refuses. The file appears with the first
+    // record.
+    Spool(std::filesystem::path dir, base::Logger log);
+    ~Spool();  // an empty file goes
+
+    // Durable when true. False: no directory, no room, or the disk refuses; keep them in memory.
+    bool Append(std::span<const Report> reports);
+    std::vector<Report> Read() const;
+    void Clear();
+    bool empty() const;
+
+    // Spools of dead processes in the same directory.
+    struct Orphan {
+        StateFile file;
+        std::vector<Report> reports;
+    };
+    std::vector<Orphan> Orphans() const;
+
+private:
+    void Open();
+
+    const std::filesystem::path dir_;
+    const base::Logger log_;
+    mutable std::mutex mutex_;
+    std::optional<StateFile> file_;  // guarded by mutex_
+    std::size_t bytes_ = 0;          // guarded by mutex_
+};
+
+// Exposed for tests.
+std::string EncodeReport(const Report& report);
+std::optional<Report> DecodeReport(std::string_view body);
+std::vector<Report> DecodeSpool(std::string_view bytes, std::size_t* good_bytes = nullptr);
+
+}  // namespace stint::engine

@@ -1,0 +1,70 @@
+// Accepting tasks. The id is known before the commit, so a commit whose end is unknown is resolved
+// by looking for the id (or the idempotency key), never by blindly sending again.
+#pragma once
+
+#include <stint/log.h>
+#include <stint/result.h>
+
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "engine/metrics.h"
+#include "store/store.h"
+#include "wake/wake.h"
+
+namespace stint::engine {
+
+class Submitter {
+public:
+    Submitter(
+        store::Store& store,
+        wake::Wake& wake,
+        base::Clock& clock,
+        base::Random& random,
+        LogSink log,
+        Metrics* metrics = nullptr
+    );
+
+    // One answer per task, in order. An id: that task stands for the request and is durable (it may
+    // be an older one with the same key). In transactions of at most limits::kSubmitBatch.
+    std::vector<Result<TaskId>> Submit(std::vector<model::NewTask> tasks);
+    Result<TaskId> Submit(model::NewTask task);
+
+    // Inside the caller's transaction: accepted if and only if that commits. No wake-up follows.
+    std::vector<Result<TaskId>> SubmitIn(
+        store::Transaction& transaction, std::vector<model::NewTask> tasks
+    );
+
+    // Answers with all the store said, for doors that show it.
+    std::vector<Result<store::SubmitReply>> SubmitForReplies(std::vector<model::NewTask> tasks);
+
+private:
+    using Replies = std::vector<Result<store::SubmitReply>>;
+
+    void GiveIds(std::span<model::NewTask> tasks);
+    Replies SubmitBatch(std::vector<model::NewTask> tasks);
+    Replies Attempt(std::vector<model::NewTask>& tasks);
+    Replies ReadBack(std::vector<model::NewTask>& tasks, const std::string& why);
+    bool FoundAll(
+        std::span<const model::NewTask> tasks, Replies& replies, std::vector<std::size_t>& missing
+    );
+    void Signal(const Replies& replies);
+
+    store::Store& store_;
+    wake::Wake& wake_;
+    base::Clock& clock_;
+    base::Random& random_;
+    const base::Logger log_;
+    Metrics own_metrics_;
+    Metrics& metrics_;
+
+    std::mutex mutex_;
+    std::int64_t next_id_ = 0;  // guarded by mutex_: of the reserved block
+    std::int64_t end_id_ = 0;   // guarded by mutex_
+};
+
+}  // namespace stint::engine
