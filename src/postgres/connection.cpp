@@ -95,7 +95,9 @@ std::unique_ptr<Connection> Connection::Open(const ConnectOptions& options) {
     keys.push_back(nullptr);
     values.push_back(nullptr);
 
-    std::unique_ptr<pg_conn, Finish> conn(PQconnectdbParams(keys.data(), values.data(), 1));
+    std::unique_ptr<pg_conn, Finish> conn(
+        PQconnectdbParams(keys.data(), values.data(), 1), Finish{false}
+    );
     if (!conn) throw std::bad_alloc();
     if (PQstatus(conn.get()) != CONNECTION_OK) {
         throw ConnectionLost(
@@ -110,14 +112,26 @@ std::unique_ptr<Connection> Connection::Open(const ConnectOptions& options) {
 Connection::Connection(std::unique_ptr<pg_conn, Finish> conn, const ConnectOptions& options)
     : options_(options), conn_(std::move(conn)) {
     address_ = fmt::format("{}:{}/{}", PQhost(conn_.get()), PQport(conn_.get()), PQdb(conn_.get()));
-    PQsetNoticeProcessor(
-        conn_.get(), [](void*, const char*) {}, nullptr
-    );
+    if (conn_.get_deleter().borrowed) {
+        was_nonblocking_ = PQisnonblocking(conn_.get()) == 1;
+    } else {
+        PQsetNoticeProcessor(
+            conn_.get(), [](void*, const char*) {}, nullptr
+        );
+    }
     // Large pipelines would otherwise block on each other's full buffers.
     CHECK(PQsetnonblocking(conn_.get(), 1) == 0);
 }
 
-Connection::~Connection() = default;
+Connection::~Connection() {
+    if (conn_.get_deleter().borrowed && !was_nonblocking_) PQsetnonblocking(conn_.get(), 0);
+}
+
+std::unique_ptr<Connection> Connection::Borrow(pg_conn* conn) {
+    CHECK(conn != nullptr);
+    std::unique_ptr<pg_conn, Finish> borrowed(conn, Finish{true});
+    return std::unique_ptr<Connection>(new Connection(std::move(borrowed), ConnectOptions{}));
+}
 
 void Connection::LookAround() {
     // A pooler hands out a cancel key of its own, so the two ids differ behind one.
@@ -237,7 +251,8 @@ Connection::Answer Connection::Failure(const pg_result* result) {
     Answer answer;
     answer.sqlstate = Field(result, PG_DIAG_SQLSTATE);
     answer.severity = Field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    answer.constraint = Field(result, PG_DIAG_CONSTRAINT_NAME);
+    answer.table = Field(result, PG_DIAG_TABLE_NAME);
+    answer.detail = Field(result, PG_DIAG_MESSAGE_DETAIL);
     answer.message = Trimmed(PQresultErrorMessage(result));
     if (answer.message.empty()) answer.message = "the server gave no reason";
     return answer;
@@ -283,7 +298,7 @@ void Connection::CheckAnswer(const Answer& answer, bool is_commit, Commits commi
     Fault fault = Classify(answer.sqlstate);
     if (fault == Fault::kConnection) Broken(answer.message, Commits::kNo);
     if (fault == Fault::kStalePlan) prepared_.clear();
-    throw SqlError(answer.sqlstate, answer.constraint, answer.message);
+    throw SqlError(answer.sqlstate, answer.table, answer.detail, answer.message);
 }
 
 Rows Connection::Query(const Statement& statement, const Params& params, Commits commits) {

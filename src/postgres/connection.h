@@ -64,6 +64,9 @@ class Connection {
 public:
     // Throws ConnectionLost with libpq's own words, without the password.
     static std::unique_ptr<Connection> Open(const ConnectOptions& options);
+    // Works on a connection that somebody else owns and has begun a transaction on. Uses neither
+    // names nor settings of its own, and leaves it as it was.
+    static std::unique_ptr<Connection> Borrow(pg_conn* conn);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -91,6 +94,7 @@ public:
 
 private:
     struct Finish {
+        bool borrowed;
         void operator()(pg_conn* conn) const;
     };
 
@@ -104,7 +108,7 @@ private:
     struct Answer {
         Rows rows;
         bool succeeded = false;
-        std::string sqlstate, severity, constraint, message;
+        std::string sqlstate, severity, table, detail, message;
         bool failed() const { return !message.empty(); }
     };
     struct Replies {
@@ -129,6 +133,7 @@ private:
     bool direct_ = false;
     bool broken_ = false;
     bool prepares_ = false;
+    bool was_nonblocking_ = false;  // of a borrowed one
     std::unordered_set<std::string> prepared_;
 };
 

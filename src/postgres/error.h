@@ -12,17 +12,22 @@ namespace stint::postgres {
 // The server answered with an error: the statement had no effect, its transaction is over.
 class SqlError : public std::runtime_error {
 public:
-    SqlError(std::string sqlstate, std::string constraint, const std::string& message)
+    SqlError(
+        std::string sqlstate, std::string table, std::string detail, const std::string& message
+    )
         : std::runtime_error(message),
           sqlstate_(std::move(sqlstate)),
-          constraint_(std::move(constraint)) {}
+          table_(std::move(table)),
+          detail_(std::move(detail)) {}
     const std::string& sqlstate() const { return sqlstate_; }
-    const std::string& constraint() const { return constraint_; }
+    const std::string& table() const { return table_; }  // where it concerns one
+    const std::string& detail() const { return detail_; }
     Fault fault() const { return Classify(sqlstate_); }
 
 private:
     std::string sqlstate_;
-    std::string constraint_;
+    std::string table_;
+    std::string detail_;
 };
 
 // The connection could not be made, or broke before anything could have been committed.

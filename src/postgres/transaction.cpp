@@ -39,49 +39,70 @@ Transaction::Transaction(Connection& connection, const TransactionOptions& optio
                            (options.statement_timeout.count() > 0 ? "s" : "");
 }
 
-Transaction::~Transaction() {
-    if (!over_) Rollback();
+Transaction::Transaction(Connection& connection, Joined)
+    : connection_(connection), joined_(true), begun_(true) {
 }
 
-Rows Transaction::Send(const Statement* statement, const Params* params, bool commit) {
+Transaction::~Transaction() {
+    if (!over_ && !joined_) Rollback();
+}
+
+void Transaction::Defer(const Statement& statement, Params params) {
+    CHECK_WHY(!over_, "the transaction is over");
+    deferred_.emplace_back(&statement, std::move(params));
+}
+
+std::vector<Rows> Transaction::Batch(std::span<const Command> wanted, bool commit) {
     CHECK_WHY(!over_, "the transaction is over");
     std::vector<Command> commands;
     if (!begun_) {
         commands.push_back({options_.read_only ? &kBeginReadOnly : &kBegin, &kNone});
         if (settings_.size() > 0) commands.push_back({&apply_settings_, &settings_});
     }
-    std::size_t index = commands.size();
-    if (statement != nullptr) commands.push_back({statement, params});
+    for (const auto& [deferred, values] : deferred_) commands.push_back({deferred, &values});
+    std::size_t first = commands.size();
+    commands.insert(commands.end(), wanted.begin(), wanted.end());
+    commit = commit && !joined_;
     if (commit) {
         if (options_.statement_timeout.count() > 0) commands.push_back({&kLiftTimeout, &kNone});
         commands.push_back({&kCommit, &kNone});
     }
     begun_ = true;
+    if (commands.empty()) return {};
     std::vector<Rows> rows = connection_.Pipeline(
         commands, commit && !options_.read_only ? Commits::kYes : Commits::kNo
     );
+    deferred_.clear();
     if (commit) {
         over_ = true;
         // A failed transaction answers COMMIT with ROLLBACK; its error was thrown before.
         CHECK_WHY(rows.back().tag() == "COMMIT", "COMMIT was answered by a rollback");
     }
-    return statement != nullptr ? std::move(rows[index]) : Rows();
+    rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(first));
+    rows.resize(wanted.size());
+    return rows;
 }
 
 Rows Transaction::Query(const Statement& statement, const Params& params) {
-    return Send(&statement, &params, false);
+    Command command{&statement, &params};
+    return std::move(Batch({&command, 1}, false).front());
 }
 
 Rows Transaction::QueryAndCommit(const Statement& statement, const Params& params) {
-    return Send(&statement, &params, true);
+    Command command{&statement, &params};
+    return std::move(Batch({&command, 1}, true).front());
+}
+
+void Transaction::Begin() {
+    Batch({}, false);
 }
 
 void Transaction::Commit() {
-    if (!begun_) {
+    if (!begun_ && deferred_.empty()) {
         over_ = true;
         return;
     }
-    Send(nullptr, nullptr, true);
+    Batch({}, true);
 }
 
 void Transaction::Rollback() noexcept {

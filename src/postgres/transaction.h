@@ -1,10 +1,13 @@
 // A transaction on a Connection. Rolls back unless committed.
 //
-// BEGIN and the settings ride along with the first statement, COMMIT may ride along with the last:
-// a transaction of one statement is one round trip.
+// BEGIN and the settings ride along with the first statement, and statements whose answer nobody
+// needs at once ride along with the next one or with COMMIT: a transaction of one statement is one
+// round trip.
 #pragma once
 
 #include <chrono>
+#include <deque>
+#include <utility>
 
 #include "postgres/connection.h"
 
@@ -21,6 +24,10 @@ struct TransactionOptions {
 class Transaction {
 public:
     explicit Transaction(Connection& connection, const TransactionOptions& options = {});
+    // Works within a transaction that the owner of the connection has begun and will end: Commit()
+    // only sends what was put off.
+    struct Joined {};
+    Transaction(Connection& connection, Joined);
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
@@ -28,6 +35,12 @@ public:
     Rows Query(const Statement& statement, const Params& params = {});
     // The statement and COMMIT in one round trip.
     Rows QueryAndCommit(const Statement& statement, const Params& params = {});
+    // Several in one round trip, each with its answer; with COMMIT behind them if so asked.
+    std::vector<Rows> Batch(std::span<const Command> commands, bool commit);
+    // Sends BEGIN now, for somebody who goes on with the bare connection.
+    void Begin();
+    // Sent with the next statement or COMMIT. `statement` must live until then.
+    void Defer(const Statement& statement, Params params = {});
     // Throws OutcomeUnknown when the answer is lost.
     void Commit();
     void Rollback() noexcept;
@@ -35,12 +48,12 @@ public:
     Connection& connection() { return connection_; }
 
 private:
-    Rows Send(const Statement* statement, const Params* params, bool commit);
-
     Connection& connection_;
-    TransactionOptions options_;
+    const TransactionOptions options_;
+    const bool joined_ = false;
     Params settings_;
     Statement apply_settings_;
+    std::deque<std::pair<const Statement*, Params>> deferred_;
     bool begun_ = false;
     bool over_ = false;
 };
