@@ -38,6 +38,7 @@ Event EventOf(Kind kind) {
 bool Ops::Holds(const Task& task, const Settlement& settlement) const {
     if (task.record.state != State::kInProgress) return false;
     if (Planted(Bug::kNoFence)) return true;
+    if (Planted(Bug::kSpoolUnfenced) && !settlement.token.valid()) return true;
     if (Planted(Bug::kOwnerFence)) return task.record.session == settlement.session;
     return settlement.token.valid() && task.token == settlement.token;
 }
