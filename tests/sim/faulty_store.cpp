@@ -129,7 +129,10 @@ TaskId FaultyStore::ReserveIds(int count) {
     return Reads("store.reserve_ids", [&] { return inner_.ReserveIds(count); });
 }
 void FaultyStore::PublishTypes(std::span<const model::TypeDefaults> types) {
-    Writes("store.publish_types", Call::kPublish, [&] { inner_.PublishTypes(types); });
+    Writes("store.publish_types", Call::kPublish, [&] {
+        inner_.PublishTypes(types);
+        oracle_.AfterPublish();
+    });
 }
 std::vector<model::TypeRecord> FaultyStore::Types() {
     return Reads("store.types", [&] { return inner_.Types(); });

@@ -25,11 +25,19 @@ bool IsLive(State state) {
     return !IsTerminal(state);
 }
 
-bool Has(std::span<const AuditEntry* const> entries, Event event) {
-    return std::any_of(entries.begin(), entries.end(), [&](const AuditEntry* entry) {
-        return entry->event == event;
-    });
+bool Has(const Change& change, Event event) {
+    return std::any_of(
+        change.transitions.begin(),
+        change.transitions.end(),
+        [&](const store::CommittedTransition& transition) {
+            return transition.entry.event == event;
+        }
+    );
 }
+
+// What the calling fiber is doing inside the store. Each has its own: a bug may let one in while
+// another is there.
+thread_local Call call_now = Call::kNone;
 
 // Which events an operation may make.
 bool MayMake(Call call, Event event) {
@@ -109,68 +117,83 @@ void Oracle::Violate(std::string_view invariant, TaskId task, std::string what) 
     world_.Stop();
 }
 
-void Oracle::OnCommit(std::span<const Change> changes, std::span<const AuditEntry> audit) {
+Oracle::Oracle(World& world, store::MemoryStore& store, Duration lease)
+    : world_(world), store_(store), lease_(lease) {
+    store_.SetCommitListener([this](const store::CommittedTransition& transition) {
+        committed_.push_back(transition);
+    });
+}
+
+void Oracle::Begin(Call call) {
+    call_now = call;
+}
+
+void Oracle::End() {
+    Digest();
+    call_now = Call::kNone;
+    staged_effects_.clear();
+    before_.clear();
+}
+
+void Oracle::Digest() {
+    if (committed_.empty()) return;
     ++commits_;
-    std::map<TaskId, std::vector<const AuditEntry*>> entries;
-    for (const AuditEntry& entry : audit) entries[entry.task].push_back(&entry);
-    for (const Change& change : changes) {
-        auto mine = entries.extract(change.after.id);
-        std::vector<const AuditEntry*> none;
-        Judge(change, mine.empty() ? none : mine.mapped());
+    std::map<TaskId, Change> changes;
+    for (store::CommittedTransition& transition : committed_) {
+        TaskId task = transition.entry.task;
+        changes[task].transitions.push_back(std::move(transition));
     }
-    for (const auto& [task, orphans] : entries) {
-        Violate("I15", task, fmt::format("{} audit entries without a change", orphans.size()));
+    committed_.clear();
+    for (auto& [task, change] : changes) {
+        auto record = store_.Get(task);
+        if (!record) {
+            Violate("I1", task, "a task is gone");
+            continue;
+        }
+        change.after = std::move(*record);
+        bool held =
+            change.after.state == State::kInProgress || change.after.state == State::kBackground;
+        if (held) change.token = change.transitions.back().token;
+        Judge(change);
     }
 }
 
-void Oracle::Judge(const Change& change, std::span<const AuditEntry* const> entries) {
+void Oracle::Refresh(TaskId task) {
+    auto shadow = shadows_.find(task);
+    if (shadow == shadows_.end()) return;
+    auto record = store_.Get(task);
+    if (!record) return Violate("I1", task, "a task is gone");
+    if (record->state != shadow->second.record.state ||
+        record->claim_no != shadow->second.record.claim_no) {
+        Violate("I15", task, "the state changed without an audit entry");
+    }
+    shadow->second.record = std::move(*record);
+}
+
+void Oracle::Judge(const Change& change) {
     const TaskRecord& after = change.after;
     auto [place, fresh] = shadows_.try_emplace(after.id);
     Shadow& shadow = place->second;
     if (fresh) {
         shadow.record = after;
-        if (entries.empty()) Violate("I15", after.id, "a new task without an audit entry");
+        shadow.record.attempt = 0;
+        shadow.record.claim_no = 0;
+        if (change.transitions.front().entry.event != Event::kSubmit) {
+            Violate("I15", after.id, "a new task without an audit entry");
+        }
         JudgeRequest(after);
     }
     std::optional<State> state;
     if (!fresh) state = shadow.record.state;
-    for (const AuditEntry* entry : entries) {
-        shadow.history.push_back(fmt::format(
-            "{:>12.6f} {:<9} {:<18} {} -> {}  attempt {} claim {} generation {} session {} by "
-            "{}{}{}",
-            std::chrono::duration<double>(world_.now()).count(),
-            CallName(call_),
-            model::EventName(entry->event),
-            state ? model::StateName(*state) : "-",
-            model::StateName(entry->to),
-            after.attempt,
-            after.claim_no,
-            after.generation,
-            entry->session.valid() ? entry->session.ToString().substr(0, 6) : "-",
-            entry->actor,
-            entry->reason.empty() ? "" : ": ",
-            entry->reason
-        ));
-        ++shadow.entries;
-        ++transitions_;
-        if (entry->from != state) Violate("I15", after.id, "an audit entry from another state");
-        if (model::Next(entry->from, entry->event) != entry->to) {
-            Violate("I2", after.id, "a transition that the table refuses");
+    for (const store::CommittedTransition& transition : change.transitions) {
+        if (transition.entry.from != state) {
+            Violate("I15", after.id, "an audit entry from another state");
         }
-        if (!MayMake(call_, entry->event)) {
-            Violate(
-                "I2",
-                after.id,
-                fmt::format(
-                    "{} made the transition {}", CallName(call_), model::EventName(entry->event)
-                )
-            );
-        }
-        JudgeEntry(shadow, *entry, change);
-        state = entry->to;
+        JudgeTransition(shadow, transition, change);
+        state = transition.entry.to;
     }
     if (state != after.state) Violate("I15", after.id, "the state changed without an audit entry");
-    if (!fresh && after.claim_no != shadow.record.claim_no && !Has(entries, Event::kClaim)) {
+    if (after.claim_no != shadow.record.claim_no && !Has(change, Event::kClaim)) {
         Violate("I4", after.id, "the claim number moved without a claim");
     }
     JudgeKeys(shadow, change);
@@ -178,10 +201,50 @@ void Oracle::Judge(const Change& change, std::span<const AuditEntry* const> entr
     if (shadow.token.valid() && shadow.token != change.token) shadow.spent.insert(shadow.token);
     shadow.record = after;
     shadow.token = change.token;
-    shadow.commit = commits_;
 }
 
-void Oracle::JudgeEntry(Shadow& shadow, const AuditEntry& entry, const Change& change) {
+void Oracle::JudgeTransition(
+    Shadow& shadow, const store::CommittedTransition& transition, const Change& change
+) {
+    const AuditEntry& entry = transition.entry;
+    const TaskRecord& after = change.after;
+    shadow.history.push_back(fmt::format(
+        "{:>12.6f} {:<9} {:<18} {} -> {}  attempt {} claim {} generation {} session {} by {}{}{}",
+        std::chrono::duration<double>(world_.now()).count(),
+        CallName(call_now),
+        model::EventName(entry.event),
+        entry.from ? model::StateName(*entry.from) : "-",
+        model::StateName(entry.to),
+        after.attempt,
+        after.claim_no,
+        after.generation,
+        entry.session.valid() ? entry.session.ToString().substr(0, 6) : "-",
+        entry.actor,
+        entry.reason.empty() ? "" : ": ",
+        entry.reason
+    ));
+    ++transitions_;
+    ++shadow.entries;
+    if (!transition.audited) Violate("I15", after.id, "a transition without its audit entry");
+    if (model::Next(entry.from, entry.event) != entry.to) {
+        Violate("I2", after.id, "a transition that the table refuses");
+    }
+    if (!MayMake(call_now, entry.event)) {
+        Violate(
+            "I2",
+            after.id,
+            fmt::format(
+                "{} made the transition {}", CallName(call_now), model::EventName(entry.event)
+            )
+        );
+    }
+    if (entry.from == State::kInProgress && transition.token != shadow.token) {
+        Violate("I3", after.id, "left its holder under another token than the holder's");
+    }
+    JudgeEvent(shadow, entry, change);
+}
+
+void Oracle::JudgeEvent(Shadow& shadow, const AuditEntry& entry, const Change& change) {
     const TaskRecord& before = shadow.record;
     if (entry.from && IsTerminal(*entry.from) && change.after.generation == before.generation) {
         Violate("I2", before.id, "left a terminal state within its generation");
@@ -211,7 +274,7 @@ void Oracle::JudgeEntry(Shadow& shadow, const AuditEntry& entry, const Change& c
             break;
         default:
             if (entry.from != State::kInProgress) break;
-            if (call_ == Call::kReclaim) {
+            if (call_now == Call::kReclaim) {
                 JudgeReclaim(shadow, entry, change);
             } else {
                 JudgeHolder(shadow, entry, change);
@@ -285,13 +348,16 @@ void Oracle::JudgeReclaim(const Shadow& shadow, const AuditEntry& entry, const C
     if (!SessionDead(before.session) && !timed_out) {
         Violate("I5", before.id, "taken from a session whose lease is not over");
     }
-    if (change.after.attempt != before.attempt) {
+    // Refunded when it had not begun: then nothing of it can have run.
+    bool refunded = change.after.attempt == before.attempt - 1;
+    bool began = started_.contains({before.id, before.claim_no});
+    if (change.after.attempt != before.attempt && (!refunded || began)) {
         Violate("I4", before.id, "reclaiming changed the attempt number: a crash is an attempt");
     }
     if (before.cancel_requested && entry.to == State::kOpen) {
         Violate("I13", before.id, "a cancelled task was reclaimed to be tried again");
     }
-    bool crashed_alone = shadow.alone && !timed_out && entry.event == Event::kReclaim;
+    bool crashed_alone = shadow.alone && !timed_out && !refunded && entry.event == Event::kReclaim;
     if (crashed_alone && change.after.crash_count != before.crash_count + 1) {
         Violate("I4", before.id, "a crash while alone was not counted");
     }
@@ -303,7 +369,7 @@ void Oracle::JudgeReclaim(const Shadow& shadow, const AuditEntry& entry, const C
 
 // A worker that can act has told its handler to stop before the lease is taken from it.
 void Oracle::JudgeRunningHandler(const Shadow& shadow) {
-    if (call_ != Call::kReclaim) return;
+    if (call_now != Call::kReclaim) return;
     auto running = running_.find({shadow.record.id, shadow.record.claim_no});
     if (running == running_.end()) return;
     const Process& process = *running->second.process;

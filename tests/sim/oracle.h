@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/world.h"
+#include "store/memory/memory_store.h"
 #include "store/store.h"
 
 namespace stint::sim {
@@ -53,22 +54,20 @@ std::string_view CallName(Call call);
 struct Change {
     model::TaskRecord after;
     LeaseToken token;  // of the holder, or the completion token; none otherwise
+    std::vector<store::CommittedTransition> transitions;
 };
 
 class Oracle {
 public:
-    Oracle(World& world, Duration lease, Duration timeout_grace)
-        : world_(world), lease_(lease), timeout_grace_(timeout_grace) {}
+    // Listens to the store's commits from now on.
+    Oracle(World& world, store::MemoryStore& store, Duration lease);
 
     bool violated() const { return violation_.has_value(); }
     const Violation& violation() const { return *violation_; }
     void Violate(std::string_view invariant, TaskId task, std::string what);
 
-    // ---- from the store, inside its transaction ----
-    void OnCommit(std::span<const Change> changes, std::span<const model::AuditEntry> audit);
-
     // ---- from the faulty store, around the call, before any answer travels back ----
-    void Begin(Call call) { call_ = call; }
+    void Begin(Call call);
     void End();
     void AfterSubmit(
         std::span<const model::NewTask> tasks, std::span<const store::SubmitReply> replies
@@ -86,6 +85,7 @@ public:
     void AfterFinish(const store::BackgroundFinish& finish, const Result<model::State>& reply);
     void AfterCancel(std::span<const TaskId> tasks, std::span<const store::CancelReply> replies);
     void AfterWrite(bool committed);
+    void AfterPublish();
 
     // ---- from the workload ----
     // The host's own write inside Store::Write, to be committed with it.
@@ -103,7 +103,7 @@ public:
     // When the last of the unfinished becomes due, as far as it is in sight.
     Virtual LastDue() const;
     std::uint64_t transitions() const { return transitions_; }
-    void CheckEnd(store::Store& store);
+    void CheckEnd();
 
     // ---- for generators that want something that exists ----
     std::vector<TaskId> Tasks() const;
@@ -119,7 +119,6 @@ private:
         bool alone = false;              // the running attempt is a suspect's, alone
         int terminal_in_generation = 0;  // the last generation that ended
         int entries = 0;                 // audit entries so far
-        int commit = 0;                  // the last commit that changed it
         std::vector<std::string> history;
     };
     struct SessionShadow {
@@ -133,8 +132,14 @@ private:
     using Key = std::pair<std::int64_t, std::string>;                      // tenant, key
     using UniqueKey = std::tuple<std::int64_t, std::string, std::string>;  // tenant, type, key
 
-    void Judge(const Change& change, std::span<const model::AuditEntry* const> entries);
-    void JudgeEntry(Shadow& shadow, const model::AuditEntry& entry, const Change& change);
+    // Judges what was committed since the last time.
+    void Digest();
+    void Refresh(TaskId task);  // what changes without a transition
+    void Judge(const Change& change);
+    void JudgeTransition(
+        Shadow& shadow, const store::CommittedTransition& transition, const Change& change
+    );
+    void JudgeEvent(Shadow& shadow, const model::AuditEntry& entry, const Change& change);
     void JudgeClaim(const Shadow& shadow, const Change& change);
     void JudgeHolder(const Shadow& shadow, const model::AuditEntry& entry, const Change& change);
     void JudgeReclaim(const Shadow& shadow, const model::AuditEntry& entry, const Change& change);
@@ -145,15 +150,15 @@ private:
     void JudgeEffects(const Change& change);
     void JudgeSubmit(const model::NewTask& task, const store::SubmitReply& reply);
     void JudgeToken(TaskId task, LeaseToken asked, bool accepted, std::string_view who);
-    void CheckTask(store::Store& store, const Shadow& shadow);
+    void CheckTask(const Shadow& shadow);
     bool SessionDead(SessionId session) const;
     Time now() const;
 
     World& world_;
+    store::MemoryStore& store_;
     const Duration lease_;
-    const Duration timeout_grace_;
-    Call call_ = Call::kNone;
-    int commits_ = 0;
+    std::vector<store::CommittedTransition> committed_;  // not yet judged
+    std::uint64_t commits_ = 0;
     std::uint64_t transitions_ = 0;
     std::map<std::int64_t, TaskId> markers_;  // first task stored for each client's request
     std::map<TaskId, Shadow> shadows_;
@@ -162,7 +167,8 @@ private:
     std::map<UniqueKey, TaskId> unique_;   // live tasks only
     std::map<Key, std::pair<TaskId, std::string>> idempotent_;  // task and request hash
     std::map<std::int64_t, TaskId> acknowledged_;               // by the client's marker
-    std::map<std::pair<TaskId, int>, Running> running_;
+    std::map<std::pair<TaskId, int>, Running> running_;         // by claim number
+    std::set<std::pair<TaskId, int>> started_;                  // every handler that ever began
     std::vector<TaskId> staged_effects_;
     std::map<TaskId, int> effects_;
     std::optional<Violation> violation_;

@@ -15,13 +15,8 @@ using store::Settlement;
 using store::SettleReply;
 using store::SubmitReply;
 
-void Oracle::End() {
-    call_ = Call::kNone;
-    staged_effects_.clear();
-    before_.clear();
-}
-
 void Oracle::AfterSubmit(std::span<const NewTask> tasks, std::span<const SubmitReply> replies) {
+    Digest();
     if (tasks.size() != replies.size()) {
         return Violate("I1", {}, "not one answer per submitted task");
     }
@@ -102,6 +97,7 @@ void Oracle::AfterClose(SessionId session) {
 }
 
 void Oracle::AfterClaim(const store::ClaimRequest& request, const store::ClaimReply& reply) {
+    Digest();
     for (const store::Lease& lease : reply.leases) {
         auto shadow = shadows_.find(lease.task);
         if (shadow == shadows_.end()) {
@@ -155,6 +151,7 @@ void Oracle::AfterSettle(
 }
 
 void Oracle::AfterReclaim(const store::ReclaimReply& reply) {
+    Digest();
     for (SessionId session : reply.expired) {
         SessionShadow& shadow = sessions_[session];
         if (!shadow.over && shadow.lease_until > now()) {
@@ -178,6 +175,8 @@ void Oracle::AfterFinish(const store::BackgroundFinish& finish, const Result<mod
 
 void Oracle::AfterCancel(std::span<const TaskId> tasks, std::span<const CancelReply> replies) {
     CHECK(tasks.size() == replies.size());
+    Digest();
+    for (TaskId task : tasks) Refresh(task);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         const model::TaskRecord* task = Find(tasks[i]);
         using Kind = CancelReply::Kind;
@@ -200,7 +199,13 @@ void Oracle::AfterCancel(std::span<const TaskId> tasks, std::span<const CancelRe
     }
 }
 
+void Oracle::AfterPublish() {
+    // Tasks of types nobody knew take their settings now.
+    for (const auto& [task, shadow] : shadows_) Refresh(task);
+}
+
 void Oracle::AfterWrite(bool committed) {
+    Digest();
     for (TaskId task : staged_effects_) {
         if (!committed) break;
         ++effects_[task];
@@ -220,6 +225,7 @@ void Oracle::Acknowledged(TaskId task, std::int64_t marker) {
 }
 
 void Oracle::HandlerStarted(TaskId task, int claim_no, std::stop_token stop) {
+    started_.insert({task, claim_no});
     running_[{task, claim_no}] = {std::move(stop), &world_.process()};
 }
 

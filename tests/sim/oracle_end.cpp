@@ -63,9 +63,9 @@ Virtual Oracle::LastDue() const {
     return last - kBegin;
 }
 
-void Oracle::CheckTask(store::Store& store, const Shadow& shadow) {
+void Oracle::CheckTask(const Shadow& shadow) {
     const TaskId id = shadow.record.id;
-    auto stored = store.Get(id);
+    auto stored = store_.Get(id);
     if (!stored) return Violate("I1", id, "a stored task is gone");
     if (stored->state != shadow.record.state || stored->claim_no != shadow.record.claim_no ||
         stored->attempt != shadow.record.attempt) {
@@ -73,7 +73,7 @@ void Oracle::CheckTask(store::Store& store, const Shadow& shadow) {
     }
     std::optional<State> state;
     int count = 0;
-    for (const model::AuditEntry& entry : store.Audit({.task = id})) {
+    for (const model::AuditEntry& entry : store_.Audit({.task = id})) {
         ++count;
         if (entry.from != state || model::Next(state, entry.event) != entry.to) {
             Violate("I15", id, fmt::format("audit entry {} does not follow the one before", count));
@@ -83,7 +83,7 @@ void Oracle::CheckTask(store::Store& store, const Shadow& shadow) {
     if (state != stored->state || count != shadow.entries) {
         Violate("I15", id, "the audit log does not replay to the task's state");
     }
-    auto attempts = store.Attempts(id);
+    auto attempts = store_.Attempts(id);
     if (static_cast<int>(attempts.size()) != stored->claim_no) {
         Violate(
             "I4",
@@ -98,8 +98,8 @@ void Oracle::CheckTask(store::Store& store, const Shadow& shadow) {
     }
 }
 
-void Oracle::CheckEnd(store::Store& store) {
-    for (const auto& [id, shadow] : shadows_) CheckTask(store, shadow);
+void Oracle::CheckEnd() {
+    for (const auto& [id, shadow] : shadows_) CheckTask(shadow);
     for (const auto& [task, count] : effects_) {
         const model::TaskRecord* record = Find(task);
         if (count != 1 || record == nullptr || record->state != State::kComplete) {
@@ -110,7 +110,7 @@ void Oracle::CheckEnd(store::Store& store) {
         bool done = shadow.record.type == "sim.tx" && shadow.record.state == State::kComplete;
         if (done && !effects_.contains(id)) Violate("I16", id, "completed without its effects");
     }
-    for (const store::CheckFinding& finding : store.Check()) {
+    for (const store::CheckFinding& finding : store_.Check()) {
         if (!finding.ok) Violate("check", {}, finding.what + ": " + finding.detail);
     }
 }

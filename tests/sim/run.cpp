@@ -87,10 +87,10 @@ private:
     TestPoints test_points_;
     World world_;
     Faults faults_;
-    Oracle oracle_;
     StoreClock store_clock_;
     base::SeededRandom store_random_;
     store::MemoryStore store_;
+    Oracle oracle_;
     Post post_;
     StateDir state_dir_;
     Setting setting_;
@@ -103,14 +103,13 @@ Run::Run(const RunOptions& options)
     : options_(options),
       world_(options.seed, options.trace),
       faults_(world_),
-      oracle_(world_, kLease.lease, kTimeoutGrace),
       store_clock_(world_),
       store_random_(world_.random().Next()),
       store_(store_clock_, store_random_),
+      oracle_(world_, store_, kLease.lease),
       post_(world_, faults_),
       state_dir_(world_.Chance(0.5)),
       setting_{world_, faults_, oracle_, store_, post_, state_dir_.path()} {
-    ListenTo(store_, oracle_);
     for (int i = 0; i < options.nodes; ++i) {
         nodes_.emplace_back(setting_, i, [this](engine::Registry& registry, store::Store& store) {
             FillRegistry(registry, setting_, plans_, store);
@@ -135,7 +134,7 @@ RunReport Run::Execute() {
     }
     if (!oracle_.violated()) {
         for (auto& workload : workloads_) workload->Check();
-        oracle_.CheckEnd(store_);
+        oracle_.CheckEnd();
     }
     RunReport report;
     report.options = options_;
