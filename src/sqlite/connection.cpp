@@ -7,6 +7,10 @@
 
 namespace stint::sqlite {
 
+std::string LibraryVersion() {
+    return sqlite3_libversion();
+}
+
 Connection::Connection(const std::string& path, const OpenOptions& options) {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     if (options.role == OpenOptions::Role::kWriter) flags |= SQLITE_OPEN_CREATE;

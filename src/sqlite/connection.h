@@ -24,6 +24,8 @@ struct OpenOptions {
     int checkpoint_pages = 2000;  // writer: WAL pages after which a commit copies them back
 };
 
+std::string LibraryVersion();
+
 class Connection {
 public:
     // Throws Error, also for what is not a database file.

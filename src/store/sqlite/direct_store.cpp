@@ -1,0 +1,263 @@
+#include "store/sqlite/direct_store.h"
+
+#include <type_traits>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "store/sqlite/migrate.h"
+
+namespace stint::store::lite {
+
+namespace {
+
+// Carries the host's refusal past the writer, which rolls back what throws.
+struct HostRefused {
+    Error error;
+};
+
+class HostTransaction final : public Transaction {
+public:
+    explicit HostTransaction(Ops& ops) : ops_(ops) {}
+
+    std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
+        sqlite::Gate::Pause pause(ops_.gate());
+        return ops_.Submit(Prepare(tasks));
+    }
+    SettleReply Settle(const Settlement& settlement) override {
+        sqlite::Gate::Pause pause(ops_.gate());
+        return ops_.SettleOne(settlement);
+    }
+    void* native() override { return ops_.db().handle(); }
+
+private:
+    Ops& ops_;
+};
+
+void RunHost(Ops& ops, const std::function<Result<void>(Transaction&)>& work, Duration limit) {
+    struct Watch {
+        Watch(sqlite::Gate& watched, base::Instant until) : gate(watched) { gate.Open(until); }
+        ~Watch() { gate.Close(); }
+        sqlite::Gate& gate;
+    };
+    HostTransaction transaction(ops);
+    Result<void> result;
+    bool overdue = false;
+    {
+        Watch watch(ops.gate(), base::SystemClock().Now() + limit);
+        result = work(transaction);
+        overdue = ops.gate().overdue();
+    }
+    if (overdue) {
+        throw HostRefused{base::MakeError(
+            Code::kTimeout,
+            "the work inside Write() took more than {} and was rolled back: every other change of "
+            "the "
+            "store waits for it; do slow things before it",
+            base::DurationText(limit)
+        )};
+    }
+    if (!result) throw HostRefused{result.error()};
+}
+
+}  // namespace
+
+template <class Member>
+auto DirectStore::Change(Member&& member) {
+    using Reply = std::invoke_result_t<Member, Ops&>;
+    if constexpr (std::is_void_v<Reply>) {
+        writer_.Run([&member](Ops& ops) { member(ops); });
+    } else {
+        std::optional<Reply> reply;
+        writer_.Run([&member, &reply](Ops& ops) { reply.emplace(member(ops)); });
+        return std::move(*reply);
+    }
+}
+
+DirectStore::DirectStore(const SqliteOptions& options, const Opener& self)
+    : options_(options),
+      self_(self),
+      writer_({
+          .path = options.path,
+          .clock = options.clock,
+          .random = options.random,
+          .migrate = options.migrate,
+          .sync = options.sync,
+      }),
+      readers_(options.path, *options.clock, options.readers) {
+    int dead = Change([](Ops& ops) { return ops.LapseSessionsOfTheDead(); });
+    if (dead > 0) {
+        options_.log.Info(
+            "sessions of processes that are gone will be recovered at once",
+            {{"sessions", std::to_string(dead)}}
+        );
+    }
+}
+
+StoreInfo DirectStore::Info() {
+    return {
+        .kind = "sqlite",
+        .address = options_.path,
+        .version = sqlite::LibraryVersion(),
+        .schema = KnownSchema(),
+        .durability =
+            options_.sync
+                ? "every commit is forced to the disk (WAL, synchronous=FULL): it survives "
+                  "crashes of the process, of the system, and loss of power"
+                : "commits are not forced to the disk: for tests only",
+        .shared = true,
+    };
+}
+
+Time DirectStore::Now() {
+    return options_.clock->WallTime();
+}
+
+TaskId DirectStore::ReserveIds(int count) {
+    return Change([count](Ops& ops) { return ops.ReserveIds(count); });
+}
+
+void DirectStore::PublishTypes(std::span<const TypeDefaults> types) {
+    Change([types](Ops& ops) { ops.PublishTypes(types); });
+}
+
+std::vector<TypeRecord> DirectStore::Types() {
+    return readers_.With([](Reads& reads) { return reads.Types(); });
+}
+
+std::vector<SubmitReply> DirectStore::Submit(std::span<const NewTask> tasks) {
+    std::vector<PreparedTask> prepared = Prepare(tasks);  // here, not on the writer's time
+    return Change([&prepared](Ops& ops) { return ops.Submit(prepared); });
+}
+
+NodeId DirectStore::OpenSession(const NewSession& session) {
+    return OpenSessionFor(session, self_);
+}
+
+NodeId DirectStore::OpenSessionFor(const NewSession& session, const Opener& opener) {
+    return Change([&](Ops& ops) { return ops.OpenSession(session, opener); });
+}
+
+RenewReply DirectStore::Renew(const RenewRequest& request) {
+    return Change([&request](Ops& ops) { return ops.Renew(request); });
+}
+
+void DirectStore::CloseSession(SessionId session) {
+    Change([session](Ops& ops) { ops.CloseSession(session); });
+}
+
+std::vector<SessionRecord> DirectStore::Sessions() {
+    return readers_.With([](Reads& reads) { return reads.Sessions(); });
+}
+
+std::vector<NodeRecord> DirectStore::Nodes() {
+    return readers_.With([](Reads& reads) { return reads.Nodes(); });
+}
+
+ClaimReply DirectStore::Claim(const ClaimRequest& request) {
+    return Change([&request](Ops& ops) { return ops.Claim(request); });
+}
+
+std::vector<SettleReply> DirectStore::Settle(std::span<const Settlement> settlements) {
+    return Change([settlements](Ops& ops) { return ops.Settle(settlements); });
+}
+
+ReclaimReply DirectStore::Reclaim(const ReclaimRequest& request) {
+    return Change([&request](Ops& ops) { return ops.Reclaim(request); });
+}
+
+Result<State> DirectStore::FinishBackground(const BackgroundFinish& finish) {
+    return Change([&finish](Ops& ops) { return ops.FinishBackground(finish); });
+}
+
+std::optional<SettleReply> DirectStore::SettledBy(TaskId task, LeaseToken token) {
+    return readers_.With([=](Reads& reads) { return reads.SettledBy(task, token); });
+}
+
+std::vector<CancelReply> DirectStore::Cancel(
+    std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+) {
+    return Change([=](Ops& ops) { return ops.Cancel(tasks, actor, reason); });
+}
+
+std::vector<RetryReply> DirectStore::Retry(std::span<const TaskId> tasks, std::string_view actor) {
+    return Change([=](Ops& ops) { return ops.Retry(tasks, actor); });
+}
+
+std::vector<RetryReply> DirectStore::Discard(
+    std::span<const TaskId> tasks, std::string_view actor
+) {
+    return Change([=](Ops& ops) { return ops.Discard(tasks, actor); });
+}
+
+Result<void> DirectStore::Edit(TaskId task, const TaskEdit& edit, std::string_view actor) {
+    if (auto valid = Validate(edit); !valid) return valid;
+    return Change([&](Ops& ops) { return ops.Edit(task, edit, actor); });
+}
+
+std::optional<TaskRecord> DirectStore::Get(TaskId task) {
+    return readers_.With([task](Reads& reads) { return reads.Get(task); });
+}
+
+std::optional<TaskId> DirectStore::FindByIdempotencyKey(TenantId tenant, std::string_view key) {
+    return readers_.With([=](Reads& reads) { return reads.FindByIdempotencyKey(tenant, key); });
+}
+
+TaskPage DirectStore::List(const ListRequest& request) {
+    return readers_.With([&request](Reads& reads) { return reads.List(request); });
+}
+
+std::map<CountKey, std::int64_t> DirectStore::Counts(const TaskFilter& filter) {
+    return readers_.With([&filter](Reads& reads) { return reads.Counts(filter); });
+}
+
+std::vector<AttemptRecord> DirectStore::Attempts(TaskId task) {
+    return readers_.With([task](Reads& reads) { return reads.Attempts(task); });
+}
+
+std::vector<AuditEntry> DirectStore::Audit(const AuditRequest& request) {
+    return readers_.With([&request](Reads& reads) { return reads.Audit(request); });
+}
+
+std::vector<FinishedTask> DirectStore::Finished(std::span<const TaskId> tasks) {
+    return readers_.With([tasks](Reads& reads) { return reads.Finished(tasks); });
+}
+
+std::vector<Explanation> DirectStore::Explain(TaskId task, const ClaimRequest& claimer) {
+    return readers_.With([&](Reads& reads) { return reads.Explain(task, claimer); });
+}
+
+void DirectStore::SetQueue(const QueueSettings& settings, std::string_view) {
+    Change([&settings](Ops& ops) { ops.SetQueue(settings); });
+}
+
+std::vector<QueueRecord> DirectStore::Queues() {
+    return readers_.With([](Reads& reads) { return reads.Queues(); });
+}
+
+HousekeepReply DirectStore::Housekeep(const HousekeepRequest& request) {
+    return Change([&request](Ops& ops) { return ops.Housekeep(request); });
+}
+
+std::vector<CheckFinding> DirectStore::Check() {
+    return readers_.With([](Reads& reads) { return reads.Check(); });
+}
+
+Result<void> DirectStore::Write(const std::function<Result<void>(Transaction&)>& work) {
+    try {
+        writer_.Run([&](Ops& ops) { RunHost(ops, work, options_.write_limit); });
+        return {};
+    } catch (const HostRefused& refused) {
+        return refused.error;
+    }
+}
+
+Result<std::unique_ptr<Transaction>> DirectStore::Borrow(void*) {
+    return base::MakeError(
+        Code::kInvalid,
+        "a SQLite store cannot join a transaction of another connection, which would be a second "
+        "writer of the file: write through Write(), which gives the writer's own connection"
+    );
+}
+
+}  // namespace stint::store::lite

@@ -1,0 +1,73 @@
+// What is over: start-by deadlines, keys, sessions, periods. Bounded per call.
+#include "base/text.h"
+#include "store/sqlite/ops.h"
+#include "store/sqlite/queries.h"
+
+namespace stint::store::lite {
+
+HousekeepReply Ops::Housekeep(const HousekeepRequest& request) {
+    HousekeepReply reply;
+    reply.expired_tasks = ExpireUnstarted(request.limit);
+    reply.expired_keys = ExpireKeys(request.limit);
+    reply.forgotten_sessions = ForgetSessions(request);
+    reply.dropped_periods = periods_.DropExpired(now_, request.limit);
+    if (!reply.dropped_periods.empty()) newest_finished_.reset();
+    reply.more = reply.expired_tasks >= request.limit || reply.expired_keys >= request.limit ||
+                 reply.forgotten_sessions >= request.limit ||
+                 static_cast<int>(reply.dropped_periods.size()) >= request.limit;
+    return reply;
+}
+
+int Ops::ExpireUnstarted(int limit) {
+    std::vector<std::int64_t> ids;
+    {
+        sqlite::Rows rows = Sql("start_by_passed").Query(Micros(now_), limit);
+        while (rows.Next()) ids.push_back(rows.Int(0));
+    }
+    TaskRow row;
+    for (std::int64_t id : ids) {
+        if (!Load(TaskId(id), row)) continue;
+        row.reason = "not started by its deadline, " + base::Iso8601(*row.start_by);
+        Move(row, Event::kExpire, {.actor = "housekeeping", .reason = row.reason, .session = {}});
+        Persist(row);
+    }
+    return static_cast<int>(ids.size());
+}
+
+int Ops::ExpireKeys(int limit) {
+    struct Key {
+        std::int64_t tenant;
+        std::string type;
+        std::string key;
+    };
+    std::vector<Key> idempotency;
+    {
+        sqlite::Rows rows = Sql("idem_expired").Query(Micros(now_), limit);
+        while (rows.Next()) idempotency.push_back({rows.Int(0), {}, rows.String(1)});
+    }
+    for (const Key& key : idempotency) Sql("idem_remove").Run(key.tenant, key.key);
+    std::vector<Key> throttle;
+    {
+        sqlite::Rows rows = Sql("throttle_expired").Query(Micros(now_), limit);
+        while (rows.Next()) throttle.push_back({rows.Int(0), rows.String(1), rows.String(2)});
+    }
+    for (const Key& key : throttle) Sql("throttle_remove").Run(key.tenant, key.type, key.key);
+    return static_cast<int>(idempotency.size() + throttle.size());
+}
+
+int Ops::ForgetSessions(const HousekeepRequest& request) {
+    std::vector<std::int64_t> old;
+    {
+        Time until = now_ - request.session_kept;
+        sqlite::Rows rows = Sql("session_old").Query(Micros(until), request.limit);
+        while (rows.Next()) old.push_back(rows.Int(0));
+    }
+    for (std::int64_t no : old) Sql("session_remove").Run(no);
+    if (!old.empty()) {
+        sessions_.clear();
+        session_by_no_.clear();
+    }
+    return static_cast<int>(old.size());
+}
+
+}  // namespace stint::store::lite

@@ -1,0 +1,381 @@
+#include "store/sqlite/ops.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.h"
+#include "base/planted_bug.h"
+#include "store/sqlite/queries.h"
+
+namespace stint::store::lite {
+
+namespace {
+
+constexpr int kSeqBlock = 100'000;
+
+bool IsOurs(std::string_view name) {
+    static constexpr std::array kViews = {
+        std::string_view{"task"},
+        std::string_view{"task_status"},
+        std::string_view{"task_task_dep"},
+        std::string_view{"task_resource"},
+        std::string_view{"task_resource_dep"},
+        std::string_view{"task_joins"},
+        std::string_view{"node"},
+        std::string_view{"audit_logs"},
+    };
+    return name.starts_with("stint_") ||
+           std::find(kViews.begin(), kViews.end(), name) != kViews.end();
+}
+
+}  // namespace
+
+Ops::Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random)
+    : db_(db), clock_(clock), random_(random), gate_(db, IsOurs), lanes_(db), periods_(db) {
+}
+
+void Ops::BeginMember() {
+    now_ = clock_.WallTime();
+}
+
+void Ops::EndMember() {
+    for (const Delta& delta : deltas_) {
+        if (delta.by == 0) continue;
+        Sql("tally_add").Run(delta.period, delta.lane, static_cast<int>(delta.state), delta.by);
+    }
+    deltas_.clear();
+}
+
+void Ops::Forget() {
+    lanes_.Forget();
+    periods_.Forget();
+    seq_next_ = seq_end_ = 0;
+    next_id_.reset();
+    newest_finished_.reset();
+    deltas_.clear();
+    queues_.reset();
+    types_.reset();
+    sessions_.clear();
+    session_by_no_.clear();
+}
+
+// ---- numbers ----
+
+std::int64_t Ops::NextSeq() {
+    if (seq_next_ == seq_end_) {
+        auto next = Sql("counter_take").Scalar(kSeqBlock, "seq");
+        CHECK(next.has_value());
+        seq_end_ = *next;
+        seq_next_ = seq_end_ - kSeqBlock;
+    }
+    return seq_next_++;
+}
+
+std::int64_t Ops::TakeIds(int count) {
+    auto next = Sql("counter_take").Scalar(count, "task");
+    CHECK(next.has_value());
+    next_id_ = *next;
+    return *next - count;
+}
+
+// An id that came from outside is never given out again.
+void Ops::RaiseIds(TaskId used) {
+    if (next_id_ && used.value() < *next_id_) return;
+    // `next_id_` may be below the counter, never above it: that only costs a statement.
+    Sql("counter_raise").Run(used.value() + 1);
+    next_id_ = used.value() + 1;
+}
+
+TaskId Ops::ReserveIds(int count) {
+    CHECK(count > 0 && count <= limits::kIdBlock);
+    return TaskId(TakeIds(count));
+}
+
+void Ops::Count(std::int64_t period, std::int64_t lane, State state, int by) {
+    for (Delta& delta : deltas_) {
+        if (delta.period == period && delta.lane == lane && delta.state == state) {
+            delta.by += by;
+            return;
+        }
+    }
+    deltas_.push_back({period, lane, state, by});
+}
+
+// ---- settings ----
+
+const QueueSettings* Ops::QueueOf(const std::string& name) {
+    if (!queues_) {
+        queues_.emplace();
+        for (sqlite::Rows rows = Sql("queue_list").Query(); rows.Next();) {
+            QueueSettings settings = ReadQueue(rows);
+            queues_->emplace(settings.name, settings);
+        }
+    }
+    auto found = queues_->find(name);
+    return found == queues_->end() ? nullptr : &found->second;
+}
+
+const TypeDefaults* Ops::TypeOf(const std::string& name) {
+    if (!types_) {
+        types_.emplace();
+        for (sqlite::Rows rows = Sql("type_list").Query(); rows.Next();) {
+            TypeRecord record = ReadType(rows);
+            types_->emplace(record.defaults.type, record);
+        }
+    }
+    auto found = types_->find(name);
+    return found == types_->end() ? nullptr : &found->second.defaults;
+}
+
+Duration Ops::KeepOf(State state, const std::string& queue) {
+    const QueueSettings* settings = QueueOf(queue);
+    if (settings == nullptr) return limits::kRetention;
+    switch (state) {
+        case State::kComplete:
+            return settings->keep_complete.value_or(limits::kRetention);
+        case State::kDead:
+            return settings->keep_dead.value_or(limits::kRetention);
+        case State::kCancelled:
+            return settings->keep_cancelled.value_or(limits::kRetention);
+        default:
+            return limits::kRetention;
+    }
+}
+
+Duration Ops::KeepRecords(const std::string& queue) {
+    const QueueSettings* settings = QueueOf(queue);
+    if (settings == nullptr) return limits::kRetention;
+    return std::max(
+        {Duration(limits::kRetention),
+         settings->keep_complete.value_or(Duration::zero()),
+         settings->keep_dead.value_or(Duration::zero()),
+         settings->keep_cancelled.value_or(Duration::zero())}
+    );
+}
+
+void Ops::SetQueue(const QueueSettings& settings) {
+    auto millis = [](const std::optional<Duration>& duration) {
+        return duration ? std::optional<std::int64_t>(duration->count()) : std::nullopt;
+    };
+    Sql("queue_set")
+        .Run(
+            settings.name,
+            settings.paused,
+            settings.cap,
+            millis(settings.keep_complete),
+            millis(settings.keep_dead),
+            millis(settings.keep_cancelled)
+        );
+    queues_.reset();
+}
+
+std::int64_t Ops::WaitingIn(const std::string& queue) {
+    std::int64_t waiting = 0;
+    for (const Lane& lane : lanes_.All()) {
+        if (lane.queue != queue) continue;
+        for (State state : {State::kOpen, State::kError}) {
+            waiting += Sql("tally_one").Scalar(0, lane.id, static_cast<int>(state)).value_or(0);
+        }
+        for (const Delta& delta : deltas_) {
+            bool is_waiting = delta.state == State::kOpen || delta.state == State::kError;
+            if (delta.period == 0 && delta.lane == lane.id && is_waiting) waiting += delta.by;
+        }
+    }
+    return waiting;
+}
+
+// ---- one task ----
+
+bool Ops::Load(TaskId id, TaskRow& row) {
+    sqlite::Rows rows = Sql("task_load").Query(id.value());
+    if (!rows.Next()) return false;
+    ReadTask(rows, row);
+    return true;
+}
+
+bool Ops::LoadFinished(TaskId id, TaskRow& row) {
+    for (const Period& period : periods_.Of(PeriodKind::kHistory)) {
+        sqlite::Rows rows = Sql("history_load", period.id).Query(id.value());
+        if (!rows.Next()) continue;
+        ReadHistory(rows, period.id, row);
+        return true;
+    }
+    return false;
+}
+
+bool Ops::Exists(TaskId id) {
+    if (Sql("task_exists").Scalar(id.value())) return true;
+    const auto& periods = periods_.Of(PeriodKind::kHistory);
+    if (!newest_finished_) {
+        newest_finished_ = 0;
+        for (const Period& period : periods) {
+            auto newest = Sql("history_newest", period.id).Scalar().value_or(0);
+            newest_finished_ = std::max(*newest_finished_, newest);
+        }
+    }
+    if (id.value() > *newest_finished_) return false;
+    return std::any_of(periods.begin(), periods.end(), [&](const Period& period) {
+        return Sql("history_exists", period.id).Scalar(id.value()).has_value();
+    });
+}
+
+void Ops::Move(TaskRow& row, std::optional<State> from, Event event, const Why& why) {
+    std::optional<State> to = Next(from, event);
+    CHECK_WHY(to.has_value(), EventName(event));
+    if (from && !IsTerminal(*from)) Count(0, row.lane, *from, -1);
+    if (!IsTerminal(*to)) Count(0, row.lane, *to, 1);
+    row.state = *to;
+    row.updated_at = now_;
+    Audit(row, from, *to, event, why);
+}
+
+void Ops::Audit(
+    const TaskRow& row, std::optional<State> from, State to, Event event, const Why& why
+) {
+    if (base::Planted(base::Bug::kAuditOutsideTransaction) && random_.Below(16) == 0) return;
+    const Lane& lane = lanes_.At(row.lane);
+    std::int64_t period = periods_.At(PeriodKind::kAudit, KeepRecords(lane.queue), now_);
+    Bytes16 session = ToBytes(why.session);
+    Sql("audit_insert", period)
+        .Run(
+            NextSeq(),
+            row.id.value(),
+            lane.tenant.value(),
+            from ? std::optional<int>(static_cast<int>(*from)) : std::nullopt,
+            static_cast<int>(to),
+            static_cast<int>(event),
+            row.attempt,
+            row.generation,
+            Micros(now_),
+            why.session.valid() ? std::optional(sqlite::Blob(session)) : std::nullopt,
+            OrNull(why.actor),
+            OrNull(why.reason)
+        );
+}
+
+void Ops::Persist(TaskRow& row) {
+    if (IsTerminal(row.state)) {
+        Finish(row);
+    } else {
+        SaveTask(Sql("task_save"), row);
+    }
+}
+
+void Ops::Finish(TaskRow& row) {
+    CHECK(IsTerminal(row.state));
+    ReleaseKeys(row);
+    row.finished_at = now_;
+    row.Set(kSuspect, false);
+    row.Set(kAlone, false);
+    Duration keep = KeepOf(row.state, lanes_.At(row.lane).queue);
+    row.period = periods_.At(PeriodKind::kHistory, keep, now_);
+    InsertHistory(Sql("history_insert", row.period), row);
+    Sql("task_delete").Run(row.id.value());
+    Count(row.period, row.lane, row.state, 1);
+    if (newest_finished_) newest_finished_ = std::max(*newest_finished_, row.id.value());
+}
+
+void Ops::ReleaseKeys(const TaskRow& row) {
+    if (row.unique_key.empty() && row.debounce_key.empty()) return;
+    const Lane& lane = lanes_.At(row.lane);
+    if (!row.unique_key.empty() && !base::Planted(base::Bug::kUniqueKeyNotReleased)) {
+        Sql("unique_remove").Run(lane.tenant.value(), lane.type, row.unique_key, row.id.value());
+    }
+    if (!row.debounce_key.empty()) {
+        Sql("debounce_remove")
+            .Run(lane.tenant.value(), lane.type, row.debounce_key, row.id.value());
+    }
+}
+
+void Ops::ToWaiting(TaskRow& row, Time due_at) {
+    row.due_at = due_at;
+    row.session = 0;
+    row.token = {};
+    row.deadline_at.reset();
+    row.Set(kAlone, false);
+    if (due_at > now_) {
+        row.wait = row.Has(kSuspect) ? Wait::kLaterSuspect : Wait::kLater;
+    } else {
+        row.wait = row.Has(kSuspect) ? Wait::kReadySuspect : Wait::kReady;
+    }
+    NoteWaiting(row);
+}
+
+void Ops::NoteWaiting(const TaskRow& row) {
+    Lane& lane = lanes_.At(row.lane);
+    if (row.wait == Wait::kReady) lane.may_be_ready = true;
+    if (row.wait == Wait::kReadySuspect) lane.may_have_suspects = true;
+    if (row.wait == Wait::kLater) lane.later.Note(row.due_at);
+    if (row.wait == Wait::kLaterSuspect) lane.later_suspect.Note(row.due_at);
+}
+
+void Ops::ChangeLane(TaskRow& row, std::string_view queue) {
+    const Lane& old = lanes_.At(row.lane);
+    const Lane& lane = lanes_.Of(old.tenant, queue, old.type);
+    if (lane.id == row.lane) return;
+    Count(0, row.lane, row.state, -1);
+    Count(0, lane.id, row.state, 1);
+    row.lane = lane.id;
+}
+
+void Ops::EndAttempt(const TaskRow& row, const Ending& ending) {
+    std::int64_t period =
+        periods_.At(PeriodKind::kAttempt, KeepRecords(lanes_.At(row.lane).queue), now_);
+    const SessionFacts* session = SessionAt(row.session);
+    Bytes16 session_bytes = ToBytes(session != nullptr ? session->id : SessionId());
+    Bytes16 token = ToBytes(row.token);
+    Sql("attempt_insert", period)
+        .Run(
+            row.id.value(),
+            row.claim_no,
+            row.attempt,
+            row.generation,
+            session != nullptr ? std::optional(sqlite::Blob(session_bytes)) : std::nullopt,
+            row.node.value(),
+            Micros(row.claimed_at.value_or(now_)),
+            Micros(now_),
+            static_cast<int>(ending.end),
+            static_cast<int>(row.state),
+            row.Has(kAlone),
+            ending.by_holder ? std::optional(sqlite::Blob(token)) : std::nullopt,
+            OrNull(ending.error),
+            ending.exit_code,
+            ending.exit_signal,
+            OrNull(ending.stderr_tail)
+        );
+}
+
+// ---- sessions as remembered ----
+
+Ops::SessionFacts* Ops::FindSession(SessionId id) {
+    if (auto found = sessions_.find(id); found != sessions_.end()) return &found->second;
+    Bytes16 bytes = ToBytes(id);
+    sqlite::Rows rows = Sql("session_find").Query(sqlite::Blob(bytes));
+    if (!rows.Next()) return nullptr;
+    SessionFacts facts{
+        .no = rows.Int(0),
+        .id = id,
+        .node = NodeId(rows.Int(1)),
+        .state = static_cast<SessionState>(rows.Int(2)),
+        .lease_until = FromMicros(rows.Int(3)),
+        .hostname = rows.String(4),
+    };
+    session_by_no_[facts.no] = id;
+    return &(sessions_[id] = facts);
+}
+
+const Ops::SessionFacts* Ops::SessionAt(std::int64_t no) {
+    if (no == 0) return nullptr;
+    if (auto found = session_by_no_.find(no); found != session_by_no_.end()) {
+        return FindSession(found->second);
+    }
+    SessionId id;
+    {
+        sqlite::Rows rows = Sql("session_of_no").Query(no);
+        if (!rows.Next()) return nullptr;
+        id = FromBytes<SessionId>(rows.Bytes(0));
+    }
+    return FindSession(id);
+}
+
+}  // namespace stint::store::lite

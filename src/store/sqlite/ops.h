@@ -1,0 +1,204 @@
+// The store's changes, on the writer's connection inside a transaction that the writer owns.
+//
+// Every state change goes through Move(): it asks the transition table, writes the audit entry and
+// keeps the tallies. What is remembered in memory (lanes, sessions, settings, counters) is exact
+// because nobody else writes; Forget() after a rollback makes it read again.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "model/decide.h"
+#include "sqlite/connection.h"
+#include "sqlite/gate.h"
+#include "store/sqlite/lanes.h"
+#include "store/sqlite/period.h"
+#include "store/sqlite/process.h"
+#include "store/sqlite/queries.h"
+#include "store/sqlite/row.h"
+#include "store/store.h"
+
+namespace stint::store::lite {
+
+// A request with what can be found out without the writer.
+struct PreparedTask {
+    const NewTask* task = nullptr;
+    std::string invalid;  // why it is refused; empty = it is fine
+    std::string hash;     // when it has an idempotency key
+};
+std::vector<PreparedTask> Prepare(std::span<const NewTask> tasks);
+
+class Ops {
+public:
+    Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random);
+
+    // Around each member of a group.
+    void BeginMember();
+    void EndMember();  // writes what was only counted so far
+    void Forget();     // after a rollback
+
+    TaskId ReserveIds(int count);
+    void PublishTypes(std::span<const TypeDefaults> types);
+    std::vector<SubmitReply> Submit(std::span<const PreparedTask> tasks);
+
+    NodeId OpenSession(const NewSession& session, const Opener& opener);
+    RenewReply Renew(const RenewRequest& request);
+    void CloseSession(SessionId session);
+    // At the owner's start: sessions whose process is gone need not wait for their lease's end.
+    int LapseSessionsOfTheDead();
+
+    ClaimReply Claim(const ClaimRequest& request);
+    std::vector<SettleReply> Settle(std::span<const Settlement> settlements);
+    SettleReply SettleOne(const Settlement& settlement);
+    ReclaimReply Reclaim(const ReclaimRequest& request);
+    Result<State> FinishBackground(const BackgroundFinish& finish);
+
+    std::vector<CancelReply> Cancel(
+        std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+    );
+    std::vector<RetryReply> Retry(std::span<const TaskId> tasks, std::string_view actor);
+    std::vector<RetryReply> Discard(std::span<const TaskId> tasks, std::string_view actor);
+    Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor);
+
+    void SetQueue(const QueueSettings& settings);
+    HousekeepReply Housekeep(const HousekeepRequest& request);
+
+    sqlite::Connection& db() { return db_; }
+    sqlite::Gate& gate() { return gate_; }
+
+private:
+    struct Why {
+        std::string_view actor;
+        std::string_view reason;
+        SessionId session;
+    };
+    // How an attempt ended, for its row.
+    struct Ending {
+        AttemptEnd end = AttemptEnd::kComplete;
+        std::string error;  // JSON
+        std::optional<int> exit_code, exit_signal;
+        std::string_view stderr_tail;
+        bool by_holder = false;  // its token stands for an accepted outcome
+    };
+    struct SessionFacts {
+        std::int64_t no = 0;
+        SessionId id;
+        NodeId node;
+        SessionState state = SessionState::kLive;
+        Time lease_until{};
+        std::string hostname;
+    };
+    struct Head {
+        std::int64_t id;
+        int urgency;
+        std::int64_t position;
+        std::optional<Time> start_by;
+    };
+
+    sqlite::Statement& Sql(std::string_view name) { return lite::Sql(db_, name); }
+    sqlite::Statement& Sql(std::string_view name, std::int64_t period) {
+        return lite::Sql(db_, name, period);
+    }
+
+    // ---- state (ops.cpp) ----
+    bool Load(TaskId id, TaskRow& row);
+    bool LoadFinished(TaskId id, TaskRow& row);
+    bool Exists(TaskId id);
+    void Move(TaskRow& row, std::optional<State> from, Event event, const Why& why);
+    void Move(TaskRow& row, Event event, const Why& why) { Move(row, row.state, event, why); }
+    void Audit(
+        const TaskRow& row, std::optional<State> from, State to, Event event, const Why& why
+    );
+    void Persist(TaskRow& row);  // where its state belongs
+    void Finish(TaskRow& row);
+    void ToWaiting(TaskRow& row, Time due_at);  // sets due_at, wait and the lane's hints
+    void NoteWaiting(const TaskRow& row);
+    void ChangeLane(TaskRow& row, std::string_view queue);  // to another queue
+    void EndAttempt(const TaskRow& row, const Ending& ending);
+    void RaiseIds(TaskId used);
+    void ReleaseKeys(const TaskRow& row);
+    void Count(std::int64_t period, std::int64_t lane, State state, int by);
+    std::int64_t NextSeq();
+    std::int64_t TakeIds(int count);
+    Duration KeepOf(State state, const std::string& queue);
+    Duration KeepRecords(const std::string& queue);  // attempts and audit
+    const QueueSettings* QueueOf(const std::string& name);
+    const TypeDefaults* TypeOf(const std::string& name);
+    SessionFacts* FindSession(SessionId id);
+    const SessionFacts* SessionAt(std::int64_t no);
+    std::int64_t WaitingIn(const std::string& queue);
+
+    // ---- submit (submit.cpp) ----
+    SubmitReply SubmitOne(const PreparedTask& prepared);
+    std::optional<SubmitReply> KnownByKey(const PreparedTask& prepared);
+    std::optional<SubmitReply> KnownByUnique(const NewTask& task);
+    std::optional<SubmitReply> KnownByDebounce(const NewTask& task);
+    SubmitReply Insert(const PreparedTask& prepared, const Resolved& resolved);
+    void Remember(const PreparedTask& prepared, const SubmitReply& reply);
+    SubmitReply Replace(TaskRow& row, const NewTask& task, Time due_at);
+    void ApplyDefaults(TaskRow& row, const TypeDefaults& defaults);
+
+    // ---- claim (claim.cpp) ----
+    void PromoteDue(Lane& lane);
+    void PromoteDue(Lane& lane, bool suspects);
+    std::vector<Head> Heads(std::span<Lane* const> lanes, bool suspects, int limit);
+    Lease Take(TaskId id, const SessionFacts& session, bool alone);
+    bool SuspectsWaiting(std::span<Lane* const> lanes);
+
+    // ---- settle, reclaim (settle.cpp, reclaim.cpp) ----
+    bool HeldBy(const TaskRow& row, const Settlement& settlement);
+    SettleReply ApplySettlement(TaskRow& row, const Settlement& settlement);
+    struct Doomed {
+        enum class Why : std::uint8_t { kSessionOver, kTimedOut, kBackgroundOver };
+        std::int64_t task;
+        Why why;
+    };
+    std::vector<Doomed> FindDoomed(const ReclaimRequest& request, ReclaimReply& reply);
+    void MoveDoomed(const Doomed& doomed, const ReclaimRequest& request, ReclaimReply& reply);
+    void ReclaimCrashed(TaskRow& row, Reclaimed& report);
+    void ReclaimUnstarted(TaskRow& row, Reclaimed& report);
+    void ReclaimTimedOut(TaskRow& row, Reclaimed& report);
+    void ReclaimBackground(TaskRow& row, Reclaimed& report);
+    void BackToWaiting(TaskRow& row, Duration delay);
+    Disposition Decide(TaskRow& row, const Settlement& settlement);
+    void CountCrash(TaskRow& row);
+
+    CancelReply CancelOne(TaskId task, std::string_view actor, std::string_view reason);
+    RetryReply RetryOne(TaskId task, std::string_view actor);
+    RetryReply DiscardOne(TaskId task, std::string_view actor);
+    int ExpireUnstarted(int limit);
+    int ExpireKeys(int limit);
+    int ForgetSessions(const HousekeepRequest& request);
+
+    sqlite::Connection& db_;
+    base::Clock& clock_;
+    base::Random& random_;
+    sqlite::Gate gate_;
+    Lanes lanes_;
+    Periods periods_;
+    Time now_{};  // of the current member
+
+    std::int64_t seq_next_ = 0;
+    std::int64_t seq_end_ = 0;
+    std::optional<std::int64_t> next_id_;          // the counter, when it was seen
+    std::optional<std::int64_t> newest_finished_;  // no history row has a higher id
+    struct Delta {
+        std::int64_t period;
+        std::int64_t lane;
+        State state;
+        int by;
+    };
+    std::vector<Delta> deltas_;  // of the current member
+    std::optional<std::unordered_map<std::string, QueueSettings>> queues_;
+    std::optional<std::unordered_map<std::string, TypeRecord>> types_;
+    std::unordered_map<SessionId, SessionFacts> sessions_;
+    std::unordered_map<std::int64_t, SessionId> session_by_no_;
+    TaskRow row_;  // scratch of the hot paths: its strings keep their memory
+};
+
+}  // namespace stint::store::lite

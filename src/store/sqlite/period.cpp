@@ -1,0 +1,152 @@
+#include "store/sqlite/period.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "store/sqlite/queries.h"
+#include "store/sqlite/row.h"
+
+namespace stint::store::lite {
+
+namespace {
+
+constexpr std::array kNames = {
+    std::string_view{"history"},
+    std::string_view{"attempt"},
+    std::string_view{"audit"},
+};
+
+constexpr int kPeriodsPerRetention = 30;
+
+PeriodKind KindNamed(std::string_view name) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+        if (kNames[i] == name) return static_cast<PeriodKind>(i);
+    }
+    base::CheckFailed(__FILE__, __LINE__, "kind", name);
+}
+
+}  // namespace
+
+std::string_view PeriodKindName(PeriodKind kind) {
+    return kNames.at(static_cast<std::size_t>(kind));
+}
+
+Duration PeriodLength(Duration keep) {
+    using std::chrono::hours;
+    using std::chrono::minutes;
+    using std::chrono::seconds;
+    constexpr std::array<Duration, 12> kLengths = {
+        seconds{1},
+        seconds{10},
+        minutes{1},
+        minutes{10},
+        hours{1},
+        hours{6},
+        hours{24},
+        hours{24 * 3},
+        hours{24 * 7},
+        hours{24 * 30},
+        hours{24 * 90},
+        hours{24 * 366},
+    };
+    for (Duration length : kLengths) {
+        if (keep <= length * kPeriodsPerRetention) return length;
+    }
+    return kLengths.back();
+}
+
+void PeriodList::Refresh(sqlite::Connection& db) {
+    std::int64_t version = db.Cached("PRAGMA schema_version").Scalar().value_or(0);
+    if (version == schema_version_) return;
+    for (auto& list : lists_) list.clear();
+    for (sqlite::Rows rows = Sql(db, "period_list").Query(); rows.Next();) {
+        PeriodKind kind = KindNamed(rows.Text(1));
+        lists_[static_cast<std::size_t>(kind)].push_back(
+            {rows.Int(0),
+             kind,
+             Duration(rows.Int(2)),
+             FromMicros(rows.Int(3)),
+             FromMicros(rows.Int(4))}
+        );
+    }
+    schema_version_ = version;
+}
+
+std::int64_t Periods::At(PeriodKind kind, Duration keep, Time at) {
+    auto found = current_.find({kind, keep});
+    if (found != current_.end() && at >= found->second.starts_at && at < found->second.ends_at) {
+        return found->second.id;
+    }
+    auto length = std::chrono::duration_cast<Time::duration>(PeriodLength(keep));
+    // The clock may stand before 1970: round down, not towards zero.
+    auto number =
+        at.time_since_epoch() / length - (at.time_since_epoch() % length < Time::duration::zero());
+    Time starts_at{number * length};
+    Time ends_at = starts_at + length;
+    auto id = Sql(db_, "period_find").Scalar(PeriodKindName(kind), keep.count(), Micros(starts_at));
+    if (!id) id = Create(kind, keep, starts_at, ends_at);
+    current_[{kind, keep}] = {starts_at, ends_at, *id};
+    return *id;
+}
+
+std::int64_t Periods::Create(PeriodKind kind, Duration keep, Time starts_at, Time ends_at) {
+    auto id = Sql(db_, "period_add")
+                  .Scalar(PeriodKindName(kind), keep.count(), Micros(starts_at), Micros(ends_at));
+    CHECK(id.has_value());
+    db_.Exec(QueryText(fmt::format("create_{}", PeriodKindName(kind)), *id));
+    fresh_ = false;
+    MakeViews();
+    return *id;
+}
+
+const std::vector<Period>& Periods::Of(PeriodKind kind) {
+    if (!fresh_) list_.Refresh(db_);
+    fresh_ = true;
+    return list_.Of(kind);
+}
+
+std::vector<std::string> Periods::DropExpired(Time now, int limit) {
+    std::vector<std::pair<std::int64_t, PeriodKind>> over;
+    for (sqlite::Rows rows = Sql(db_, "period_expired").Query(Micros(now), limit); rows.Next();) {
+        over.emplace_back(rows.Int(0), KindNamed(rows.Text(1)));
+    }
+    std::vector<std::string> dropped;
+    for (auto [id, kind] : over) {
+        if (kind == PeriodKind::kHistory && Sql(db_, "period_needed", id).Scalar()) continue;
+        ForgetPeriod(db_, id);
+        Sql(db_, "period_remove").Run(id);
+        Sql(db_, "period_remove_tally").Run(id);
+        dropped.push_back(fmt::format("stint_{}_{}", PeriodKindName(kind), id));
+    }
+    if (dropped.empty()) return dropped;
+    current_.clear();
+    fresh_ = false;
+    db_.Exec("DROP VIEW IF EXISTS task; DROP VIEW IF EXISTS audit_logs;");
+    for (const std::string& table : dropped) db_.Exec("DROP TABLE " + table);
+    MakeViews();
+    return dropped;
+}
+
+void Periods::MakeViews() {
+    std::string task(QueryText("view_task_live"));
+    std::string audit(QueryText("view_audit_head"));
+    for (sqlite::Rows rows = Sql(db_, "period_list").Query(); rows.Next();) {
+        PeriodKind kind = KindNamed(rows.Text(1));
+        if (kind == PeriodKind::kHistory) {
+            task += "\nUNION ALL " + QueryText("view_task_history", rows.Int(0));
+        }
+        if (kind == PeriodKind::kAudit) {
+            audit += "\nUNION ALL " + QueryText("view_audit_part", rows.Int(0));
+        }
+    }
+    db_.Exec("DROP VIEW IF EXISTS task; CREATE VIEW task AS " + task);
+    db_.Exec("DROP VIEW IF EXISTS audit_logs; CREATE VIEW audit_logs AS " + audit);
+    fresh_ = false;
+}
+
+void Periods::Forget() {
+    current_.clear();
+    fresh_ = false;
+}
+
+}  // namespace stint::store::lite

@@ -1,0 +1,77 @@
+// Period tables: history, attempts and audit lie in tables by (kind, retention, period) that are
+// made when first needed and dropped as a whole.
+#pragma once
+
+#include <stint/time.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sqlite/connection.h"
+
+namespace stint::store::lite {
+
+enum class PeriodKind : std::uint8_t { kHistory, kAttempt, kAudit };
+inline constexpr int kPeriodKinds = 3;
+std::string_view PeriodKindName(PeriodKind kind);
+
+struct Period {
+    std::int64_t id = 0;
+    PeriodKind kind = PeriodKind::kHistory;
+    Duration keep{};
+    Time starts_at{};
+    Time ends_at{};
+};
+
+// How long a period is, so that at most some 30 of one retention exist at once.
+Duration PeriodLength(Duration keep);
+
+// The periods as one connection sees them. Cheap to refresh: the schema's version tells.
+class PeriodList {
+public:
+    // Within a transaction.
+    void Refresh(sqlite::Connection& db);
+    const std::vector<Period>& Of(PeriodKind kind) const {  // newest first
+        return lists_[static_cast<std::size_t>(kind)];
+    }
+
+private:
+    std::int64_t schema_version_ = -1;
+    std::array<std::vector<Period>, kPeriodKinds> lists_;
+};
+
+// The writer's side: makes and drops.
+class Periods {
+public:
+    explicit Periods(sqlite::Connection& db) : db_(db) {}
+
+    // The period that `at` belongs to, made when it is not there yet.
+    std::int64_t At(PeriodKind kind, Duration keep, Time at);
+    const std::vector<Period>& Of(PeriodKind kind);
+
+    // Drops at most `limit` periods whose time is over; returns their tables' names.
+    std::vector<std::string> DropExpired(Time now, int limit);
+
+    // Makes the views over all periods anew.
+    void MakeViews();
+    void Forget();  // after a rollback
+
+private:
+    struct Current {
+        Time starts_at;
+        Time ends_at;
+        std::int64_t id;
+    };
+    std::int64_t Create(PeriodKind kind, Duration keep, Time starts_at, Time ends_at);
+
+    sqlite::Connection& db_;
+    std::map<std::pair<PeriodKind, Duration>, Current> current_;
+    PeriodList list_;
+    bool fresh_ = false;
+};
+
+}  // namespace stint::store::lite

@@ -1,0 +1,87 @@
+#include "store/sqlite/queries.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "stint_store_lite_queries_embedded.h"
+
+namespace stint::store::lite {
+
+namespace {
+
+using Sections = std::unordered_map<std::string_view, std::string_view>;
+
+void AddSections(std::string_view file, Sections& sections) {
+    static constexpr std::string_view kMark = "-- name: ";
+    std::size_t at = file.find(kMark);
+    while (at != std::string_view::npos) {
+        std::size_t name_at = at + kMark.size();
+        std::size_t name_end = file.find('\n', name_at);
+        std::size_t next = file.find(kMark, name_end);
+        std::string_view body =
+            file.substr(name_end + 1, next == file.npos ? next : next - name_end - 1);
+        while (!body.empty() && (body.back() == '\n' || body.back() == ' ')) body.remove_suffix(1);
+        bool added = sections.emplace(file.substr(name_at, name_end - name_at), body).second;
+        CHECK_WHY(added, "two queries of one name");
+        at = next;
+    }
+}
+
+const Sections& AllSections() {
+    static const Sections kSections = [] {
+        Sections sections;
+        for (std::string_view file :
+             {queries::k_task,
+              queries::k_claim,
+              queries::k_keys,
+              queries::k_period,
+              queries::k_registry,
+              queries::k_read,
+              queries::k_check}) {
+            AddSections(file, sections);
+        }
+        return sections;
+    }();
+    return kSections;
+}
+
+}  // namespace
+
+std::string_view QueryText(std::string_view name) {
+    auto found = AllSections().find(name);
+    CHECK_WHY(found != AllSections().end(), name);
+    return found->second;
+}
+
+std::string QueryText(std::string_view name, std::int64_t period) {
+    static constexpr std::string_view kPlace = "{p}";
+    std::string text(QueryText(name));
+    std::string number = std::to_string(period);
+    for (std::size_t at = text.find(kPlace); at != text.npos; at = text.find(kPlace, at)) {
+        text.replace(at, kPlace.size(), number);
+    }
+    return text;
+}
+
+sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name) {
+    return db.Cached(name, [name] { return QueryText(name); });
+}
+
+sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name, std::int64_t period) {
+    std::array<char, 96> key;
+    auto end = fmt::format_to_n(key.data(), key.size(), "{}#{}", name, period);
+    CHECK(end.size <= key.size());
+    return db.Cached(std::string_view(key.data(), end.size), [name, period] {
+        return QueryText(name, period);
+    });
+}
+
+void ForgetPeriod(sqlite::Connection& db, std::int64_t period) {
+    std::string tail = fmt::format("#{}", period);
+    db.Forget([&tail](std::string_view key) { return key.ends_with(tail); });
+}
+
+}  // namespace stint::store::lite

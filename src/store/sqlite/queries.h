@@ -1,0 +1,24 @@
+// The store's SQL by name: queries/*.sql are sections that begin with "-- name: <name>".
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sqlite/connection.h"
+
+namespace stint::store::lite {
+
+// The text of a query; a name that does not exist is our bug.
+std::string_view QueryText(std::string_view name);
+// The same for one period's tables: {p} is replaced by its number.
+std::string QueryText(std::string_view name, std::int64_t period);
+
+// The statement of a query, kept by the connection.
+sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name);
+sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name, std::int64_t period);
+
+// Forgets what was kept for a period that is gone.
+void ForgetPeriod(sqlite::Connection& db, std::int64_t period);
+
+}  // namespace stint::store::lite

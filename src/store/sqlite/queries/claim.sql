@@ -1,0 +1,34 @@
+-- name: ready_heads
+SELECT id, urgency, position, start_by FROM stint_task
+WHERE wait = 1 AND lane = ? AND (urgency, position) > (?, ?)
+ORDER BY urgency, position LIMIT ?;
+
+-- name: suspect_heads
+SELECT id, urgency, position, start_by FROM stint_task
+WHERE wait = 3 AND lane = ? AND (urgency, position) > (?, ?)
+ORDER BY urgency, position LIMIT ?;
+
+-- name: later_due
+SELECT id FROM stint_task WHERE wait = 2 AND lane = ? AND due_at <= ? ORDER BY due_at LIMIT ?;
+
+-- name: later_first
+SELECT due_at FROM stint_task WHERE wait = 2 AND lane = ? ORDER BY due_at LIMIT 1;
+
+-- name: later_suspect_due
+SELECT id FROM stint_task WHERE wait = 5 AND lane = ? AND due_at <= ? ORDER BY due_at LIMIT ?;
+
+-- name: later_suspect_first
+SELECT due_at FROM stint_task WHERE wait = 5 AND lane = ? ORDER BY due_at LIMIT 1;
+
+-- name: held_by
+SELECT id FROM stint_task WHERE session = ? ORDER BY id LIMIT ?;
+
+-- name: over_deadline
+SELECT id FROM stint_task WHERE state = ? AND deadline_at IS NOT NULL AND deadline_at <= ?
+ORDER BY deadline_at LIMIT ?;
+
+-- name: start_by_passed
+SELECT id FROM stint_task WHERE start_by IS NOT NULL AND wait > 0 AND start_by <= ? ORDER BY start_by LIMIT ?;
+
+-- name: unknown_of_lane
+SELECT id FROM stint_task WHERE flags & 1 AND wait > 0 AND lane = ?;

@@ -1,0 +1,144 @@
+-- name: period_find
+SELECT id FROM stint_period WHERE kind = ? AND keep_ms = ? AND starts_at = ?;
+
+-- name: period_add
+INSERT INTO stint_period (kind, keep_ms, starts_at, ends_at) VALUES (?, ?, ?, ?) RETURNING id;
+
+-- name: period_list
+SELECT id, kind, keep_ms, starts_at, ends_at FROM stint_period ORDER BY ends_at DESC, id DESC;
+
+-- name: period_expired
+SELECT id, kind FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id LIMIT ?;
+
+-- name: period_remove
+DELETE FROM stint_period WHERE id = ?;
+
+-- name: period_remove_tally
+DELETE FROM stint_tally WHERE period = ?;
+
+-- name: period_needed
+-- What a live parent may still read stays.
+SELECT 1 FROM stint_history_{p} h
+WHERE h.parent IS NOT NULL AND EXISTS (SELECT 1 FROM stint_task p WHERE p.id = h.parent)
+LIMIT 1;
+
+-- name: create_history
+CREATE TABLE stint_history_{p} (
+    id INTEGER PRIMARY KEY,
+    lane INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    urgency INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    start_by INTEGER,
+    attempt INTEGER NOT NULL,
+    claim_no INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    crashes INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    timeout_ms INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    claimed_at INTEGER,
+    finished_at INTEGER NOT NULL,
+    node INTEGER,
+    parent INTEGER,
+    retry TEXT,
+    tags TEXT,
+    unique_key TEXT,
+    idem_key TEXT,
+    error TEXT,
+    reason TEXT,
+    output TEXT,
+    input TEXT NOT NULL
+) STRICT;
+CREATE INDEX stint_history_{p}_parent ON stint_history_{p} (parent) WHERE parent IS NOT NULL;
+
+-- name: create_attempt
+CREATE TABLE stint_attempt_{p} (
+    task INTEGER NOT NULL,
+    claim_no INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    session BLOB,
+    node INTEGER,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    end INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    alone INTEGER NOT NULL,
+    token BLOB,
+    error TEXT,
+    exit_code INTEGER,
+    exit_signal INTEGER,
+    stderr_tail TEXT,
+    PRIMARY KEY (task, claim_no)
+) STRICT, WITHOUT ROWID;
+
+-- name: create_audit
+CREATE TABLE stint_audit_{p} (
+    seq INTEGER PRIMARY KEY,
+    task INTEGER NOT NULL,
+    tenant INTEGER NOT NULL,
+    from_state INTEGER,
+    to_state INTEGER NOT NULL,
+    event INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    generation INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    session BLOB,
+    actor TEXT,
+    reason TEXT
+) STRICT;
+CREATE INDEX stint_audit_{p}_task ON stint_audit_{p} (task);
+CREATE TRIGGER stint_audit_{p}_no_update BEFORE UPDATE ON stint_audit_{p}
+BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END;
+CREATE TRIGGER stint_audit_{p}_no_delete BEFORE DELETE ON stint_audit_{p}
+BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END;
+
+-- name: view_task_live
+SELECT t.id, l.tenant AS tenant_id, t.parent AS parent_id, l.type, t.state AS status,
+       255 - t.urgency AS priority, t.input,
+       t.error AS output,
+       CASE WHEN t.error IS NULL THEN NULL ELSE t.error ->> '$.retryable' END AS retryable,
+       max(t.attempt - 1, 0) AS retry_count,
+       CASE WHEN t.session IS NULL THEN NULL ELSE t.node END AS executor,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch') AS created_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.claimed_at / 1e6, 'unixepoch') AS claimed_at,
+       NULL AS completed_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(s.lease_until, t.deadline_at) / 1e6, 'unixepoch') AS expires_at,
+       lower(hex(s.id)) AS lease_owner,
+       strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(s.lease_until, t.deadline_at) / 1e6, 'unixepoch') AS lease_timeout,
+       t.attempt AS try_count,
+       coalesce(t.retry ->> '$.max_attempts', 20) AS max_tries,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch') AS updated_at,
+       t.error AS exception, l.queue, t.reason
+FROM stint_task t JOIN stint_lane l ON l.id = t.lane LEFT JOIN stint_session s ON s.no = t.session
+
+-- name: view_task_history
+SELECT t.id, l.tenant, t.parent, l.type, t.state, 255 - t.urgency, t.input,
+       coalesce(t.output, t.error),
+       CASE WHEN t.error IS NULL THEN NULL ELSE t.error ->> '$.retryable' END,
+       max(t.attempt - 1, 0),
+       NULL,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch'),
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.claimed_at / 1e6, 'unixepoch'),
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.finished_at / 1e6, 'unixepoch'),
+       NULL, NULL, NULL,
+       t.attempt,
+       coalesce(t.retry ->> '$.max_attempts', 20),
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch'),
+       t.error, l.queue, t.reason
+FROM stint_history_{p} t JOIN stint_lane l ON l.id = t.lane
+
+-- name: view_audit_head
+SELECT NULL AS seq, NULL AS task_id, NULL AS tenant_id, NULL AS from_status, NULL AS to_status,
+       NULL AS event, NULL AS attempt, NULL AS generation, NULL AS session, NULL AS actor, NULL AS reason,
+       NULL AS created_at
+WHERE false
+
+-- name: view_audit_part
+SELECT a.seq, a.task, a.tenant, f.code, t.code, a.event, a.attempt, a.generation, lower(hex(a.session)),
+       a.actor, a.reason, strftime('%Y-%m-%dT%H:%M:%fZ', a.at / 1e6, 'unixepoch')
+FROM stint_audit_{p} a LEFT JOIN stint_status f ON f.id = a.from_state
+JOIN stint_status t ON t.id = a.to_state

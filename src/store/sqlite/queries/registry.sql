@@ -1,0 +1,83 @@
+-- name: lane_list
+SELECT id, tenant, queue, type FROM stint_lane;
+
+-- name: lane_add
+INSERT INTO stint_lane (tenant, queue, type) VALUES (?, ?, ?) RETURNING id;
+
+-- name: queue_list
+SELECT name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms FROM stint_queue;
+
+-- name: queue_set
+INSERT INTO stint_queue (name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms)
+VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, cap = excluded.cap,
+    keep_complete_ms = excluded.keep_complete_ms, keep_dead_ms = excluded.keep_dead_ms,
+    keep_cancelled_ms = excluded.keep_cancelled_ms;
+
+-- name: type_list
+SELECT name, queue, priority, retry, timeout_ms, isolated, revision, updated_at FROM stint_type ORDER BY name;
+
+-- name: type_set
+INSERT INTO stint_type (name, queue, priority, retry, timeout_ms, isolated, revision, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, 1, ?)
+ON CONFLICT (name) DO UPDATE SET queue = excluded.queue, priority = excluded.priority, retry = excluded.retry,
+    timeout_ms = excluded.timeout_ms, isolated = excluded.isolated, revision = revision + 1,
+    updated_at = excluded.updated_at;
+
+-- name: node_seen
+INSERT INTO stint_node (hostname, last_seen) VALUES (?, ?)
+ON CONFLICT (hostname) DO UPDATE SET last_seen = excluded.last_seen
+RETURNING id;
+
+-- name: node_touch
+UPDATE stint_node SET last_seen = ? WHERE id = ?;
+
+-- name: node_list
+SELECT id, hostname, last_seen FROM stint_node ORDER BY hostname;
+
+-- name: session_add
+INSERT INTO stint_session (id, node, hostname, pid, state, worker_state, slots, running, queues, types, version,
+    started_at, renewed_at, lease_until, opener_handle, opener_process)
+VALUES (?, ?, ?, ?, 0, '', ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET node = excluded.node, hostname = excluded.hostname, pid = excluded.pid,
+    slots = excluded.slots, queues = excluded.queues, types = excluded.types, version = excluded.version,
+    started_at = excluded.started_at, renewed_at = excluded.renewed_at, lease_until = excluded.lease_until,
+    opener_handle = excluded.opener_handle, opener_process = excluded.opener_process
+RETURNING no;
+
+-- name: session_find
+SELECT no, node, state, lease_until, hostname FROM stint_session WHERE id = ?;
+
+-- name: session_of_no
+SELECT id, hostname FROM stint_session WHERE no = ?;
+
+-- name: session_list
+SELECT id, node, hostname, pid, state, worker_state, slots, running, queues, types, version, started_at,
+    renewed_at, lease_until
+FROM stint_session ORDER BY id;
+
+-- name: session_renew
+UPDATE stint_session SET state = ?, worker_state = ?, running = ?, renewed_at = ?, lease_until = ? WHERE no = ?;
+
+-- name: session_end
+UPDATE stint_session SET state = ?, lease_until = min(lease_until, ?) WHERE no = ?;
+
+-- name: session_lapse
+UPDATE stint_session SET lease_until = min(lease_until, ?) WHERE no = ?;
+
+-- name: session_lapsed
+SELECT no, id, hostname FROM stint_session WHERE state < 2 AND lease_until <= ? ORDER BY lease_until LIMIT ?;
+
+-- name: session_openers
+SELECT no, id, opener_handle, opener_process FROM stint_session WHERE state < 2;
+
+-- name: session_over_holding
+SELECT no, id, hostname FROM stint_session s
+WHERE state >= 2 AND EXISTS (SELECT 1 FROM stint_task t WHERE t.session = s.no) ORDER BY no LIMIT ?;
+
+-- name: session_old
+SELECT no FROM stint_session s WHERE state >= 2 AND renewed_at <= ?
+    AND NOT EXISTS (SELECT 1 FROM stint_task t WHERE t.session = s.no) LIMIT ?;
+
+-- name: session_remove
+DELETE FROM stint_session WHERE no = ?;

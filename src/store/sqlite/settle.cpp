@@ -1,0 +1,173 @@
+// Ending attempts: by their holder, from outside, by an operator.
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/planted_bug.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "model/decide.h"
+#include "store/sqlite/ops.h"
+#include "store/sqlite/queries.h"
+
+namespace stint::store::lite {
+
+namespace {
+
+using base::MakeError;
+
+Event EventOf(Settlement::Kind kind) {
+    switch (kind) {
+        case Settlement::Kind::kComplete:
+            return Event::kComplete;
+        case Settlement::Kind::kRetry:
+            return Event::kFailRetryable;
+        case Settlement::Kind::kDead:
+            return Event::kFailFinal;
+        case Settlement::Kind::kSnooze:
+            return Event::kSnooze;
+        case Settlement::Kind::kRelease:
+            return Event::kRelease;
+        case Settlement::Kind::kBackground:
+            return Event::kBackground;
+        case Settlement::Kind::kCancelled:
+            return Event::kCancel;
+    }
+    base::CheckFailed(__FILE__, __LINE__, "EventOf", "not a kind");
+}
+
+}  // namespace
+
+std::vector<SettleReply> Ops::Settle(std::span<const Settlement> settlements) {
+    std::vector<SettleReply> replies;
+    replies.reserve(settlements.size());
+    for (const Settlement& settlement : settlements) replies.push_back(SettleOne(settlement));
+    return replies;
+}
+
+bool Ops::HeldBy(const TaskRow& row, const Settlement& settlement) {
+    if (row.state != State::kInProgress) return false;
+    if (base::Planted(base::Bug::kNoFence)) return true;
+    if (base::Planted(base::Bug::kOwnerFence)) {
+        const SessionFacts* holder = SessionAt(row.session);
+        return holder != nullptr && holder->id == settlement.session;
+    }
+    return settlement.token.valid() && row.token == settlement.token;
+}
+
+SettleReply Ops::SettleOne(const Settlement& settlement) {
+    SettleReply reply;
+    TaskRow& row = row_;
+    if (!Load(settlement.task, row)) {
+        reply.kind = SettleReply::Kind::kLost;
+        TaskRow finished;
+        if (LoadFinished(settlement.task, finished)) reply.state = finished.state;
+        return reply;
+    }
+    if (!HeldBy(row, settlement)) {
+        reply.kind = SettleReply::Kind::kLost;
+        reply.state = row.state;
+        return reply;
+    }
+    return ApplySettlement(row, settlement);
+}
+
+// What the outcome leads to: itself, unless a cancel was requested or a crash was one too many.
+Disposition Ops::Decide(TaskRow& row, const Settlement& settlement) {
+    bool cancel = row.Has(kCancelRequested) && !base::Planted(base::Bug::kCancelForgotten);
+    if (settlement.crashed) CountCrash(row);
+    bool complete = settlement.kind == Settlement::Kind::kComplete;
+    if (settlement.kind == Settlement::Kind::kCancelled || (cancel && !complete)) {
+        std::string reason = cancel ? row.reason : settlement.reason;
+        return {Event::kCancel, State::kCancelled, Duration::zero(), std::move(reason)};
+    }
+    if (settlement.crashed && !complete) {
+        Disposition crash =
+            DecideCrash({.attempt = row.attempt, .alone = true, .crashes_alone = row.crashes});
+        if (crash.event == Event::kQuarantine) return crash;
+    }
+    Event event = EventOf(settlement.kind);
+    return {event, *Next(State::kInProgress, event), settlement.delay, settlement.reason};
+}
+
+SettleReply Ops::ApplySettlement(TaskRow& row, const Settlement& settlement) {
+    Disposition what = Decide(row, settlement);
+    if (settlement.crashed) row.Set(kAlone, true);
+    Ending ending{
+        .end = settlement.crashed ? AttemptEnd::kCrashed : settlement.end,
+        .error = settlement.error ? ErrorText(*settlement.error) : std::string(),
+        .exit_code = settlement.exit_code,
+        .exit_signal = settlement.exit_signal,
+        .stderr_tail = settlement.stderr_tail,
+        .by_holder = true,
+    };
+    const SessionFacts* holder = SessionAt(row.session);
+    SessionId session = holder != nullptr ? holder->id : SessionId();
+    Move(row, what.event, {.actor = "worker", .reason = what.reason, .session = session});
+    EndAttempt(row, ending);
+    if (settlement.error) row.error = ending.error;
+    row.progress.clear();
+    row.reason = what.reason;
+    bool refunded = what.event == Event::kSnooze || (what.event == Event::kRelease &&
+                                                     !base::Planted(base::Bug::kDrainBurnsAttempt));
+    if (refunded) --row.attempt;
+    if (what.event != Event::kRelease && !settlement.crashed) row.Set(kSuspect, false);
+    if (base::Planted(base::Bug::kCancelForgotten)) row.Set(kCancelRequested, false);
+
+    if (row.state == State::kComplete) {
+        row.output = settlement.output;
+        row.Set(kWarning, settlement.warning);
+        row.error.clear();
+    } else if (row.state == State::kBackground) {
+        row.session = 0;
+        row.Set(kAlone, false);
+        row.deadline_at.reset();
+        if (what.delay > Duration::zero()) row.deadline_at = now_ + what.delay;
+    } else if (!IsTerminal(row.state)) {
+        row.reason.clear();
+        ToWaiting(row, now_ + what.delay);
+    }
+    Persist(row);
+    return {SettleReply::Kind::kAccepted, row.state};
+}
+
+// ---- from outside ----
+
+Result<State> Ops::FinishBackground(const BackgroundFinish& finish) {
+    TaskRow row;
+    if (!Load(finish.task, row) && !LoadFinished(finish.task, row)) {
+        return MakeError(Code::kNotFound, "there is no task {}", finish.task.value());
+    }
+    if (row.state != State::kBackground) {
+        return MakeError(
+            Code::kConflict,
+            "task {} is {}, not in background",
+            finish.task.value(),
+            StateName(row.state)
+        );
+    }
+    if (finish.token && *finish.token != row.token) {
+        return MakeError(
+            Code::kLeaseLost, "task {} is in background under another token", finish.task.value()
+        );
+    }
+    Disposition what{Event::kComplete, State::kComplete, Duration::zero(), {}};
+    if (!finish.success) {
+        what = DecideFailure(RetryOf(row.retry), row.attempt, finish.error, finish.jitter);
+        row.error = ErrorText(finish.error);
+    }
+    std::string reason = what.reason;
+    if (!finish.token) reason += reason.empty() ? "override" : " (override)";
+    Move(row, what.event, {.actor = finish.actor, .reason = reason, .session = {}});
+    row.deadline_at.reset();
+    row.token = {};
+    row.reason = what.reason;
+    if (row.state == State::kComplete) {
+        row.output = finish.output;
+        row.error.clear();
+    }
+    if (row.state == State::kError) ToWaiting(row, now_ + what.delay);
+    Persist(row);
+    return row.state;
+}
+
+}  // namespace stint::store::lite

@@ -1,0 +1,81 @@
+// The one writer: a thread with the only connection that changes the file.
+//
+// Group commit. Callers queue members; the thread takes all that are queued, runs each inside its
+// own savepoint of one transaction, commits once and answers all. While it waits for the disk the
+// next group gathers. A member that fails is rolled back alone.
+//
+//   caller ──Run(member)──▶ queue ──▶ BEGIN IMMEDIATE · member · member · … · COMMIT ──▶ answers
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "sqlite/connection.h"
+#include "store/sqlite/ops.h"
+
+namespace stint::store::lite {
+
+class Writer {
+public:
+    // Opens the file, checks it after an unclean end, brings the schema up to date.
+    struct Options {
+        std::string path;
+        base::Clock* clock = nullptr;
+        base::Random* random = nullptr;
+        bool migrate = true;
+        bool sync = true;  // false: for tests of things other than durability
+    };
+    explicit Writer(const Options& options);
+    ~Writer();  // what is queued is still written
+
+    // Runs `member` in the next group and returns when it is committed. Throws what it threw, or
+    // Unavailable (nothing was changed), or CommitUnknown.
+    void Run(const std::function<void(Ops&)>& member);
+
+    // How many members and groups were committed: shows that groups form.
+    struct Totals {
+        std::int64_t members = 0;
+        std::int64_t groups = 0;
+    };
+    Totals totals();
+
+private:
+    struct Member {
+        const std::function<void(Ops&)>* work = nullptr;
+        std::exception_ptr error;
+        bool done = false;
+        std::condition_variable answered;
+    };
+    using Group = std::deque<std::shared_ptr<Member>>;
+
+    void Loop();
+    void RunGroup(Group& group);
+    bool RunMember(Member& member, bool alone);
+    void Answer(const Group& group);
+    void FailAll(const Group& group, std::size_t count, std::exception_ptr error);
+
+    const bool unclean_;  // the last owner did not close the file; asked before it is opened
+    // Only the writer's thread, once it runs.
+    sqlite::Connection db_;
+    Ops ops_;
+    std::string broken_;  // why nothing can be written any more; empty = all is well
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    Group queue_;        // guarded by mutex_
+    bool stop_ = false;  // guarded by mutex_
+    Totals totals_;      // guarded by mutex_
+    std::jthread thread_;
+};
+
+}  // namespace stint::store::lite
