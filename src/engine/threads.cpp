@@ -15,7 +15,7 @@ constexpr Duration kLongestSleep = std::chrono::minutes{10};
 void Worker::Core::StartThreads() {
     threaded = true;
     auto loop = [this](Pulse& pulse, auto step) {
-        loops.emplace_back([this, &pulse, step](std::stop_token stop) {
+        loops.emplace_back([this, &pulse, step](std::stop_token stop) mutable {
             while (!stop.stop_requested()) {
                 base::Instant next{};
                 try {

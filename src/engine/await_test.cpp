@@ -1,0 +1,154 @@
+#include "engine/await.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "engine/testing_rig.h"
+
+namespace stint::engine {
+namespace {
+
+struct AwaitRig : ThreadedRig {
+    Await await{store, wake, clock, base::SystemRandom(), PollOptions{50ms, 2s}, {}};
+
+    AwaitRig() {
+        Handle("t", [](Context&, std::string_view) { return Done("42"); });
+        Open();
+    }
+    // As another process would: no hint reaches us.
+    void FinishElsewhere(TaskId id) {
+        wake::LocalWake other_wake;
+        Worker other({store, other_wake, registry, clock, base::SystemRandom()}, options);
+        other.Open();
+        other.ClaimOnce();
+        other.RunOneAttempt();
+        other.SettleOnce();
+        other.Drain();
+        EXPECT_EQ(StateOf(id), model::State::kComplete);
+    }
+};
+
+TEST(AwaitTask, AFinishedTaskAnswersAtOnce) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    EXPECT_FALSE(rig.await.Done(id));
+    rig.Drive();
+    EXPECT_TRUE(rig.await.Done(id));
+    EXPECT_EQ(rig.await.Wait(id, {}, {}).value(), "42");
+    EXPECT_EQ(rig.await.waiting(), 0);
+}
+
+TEST(AwaitTask, ResolvesWhenAnotherProcessFinishesIt) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    std::string answer;
+    std::jthread waiter([&] { answer = rig.await.Wait(id, {}, {}).value(); });
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > 0; }));
+    rig.FinishElsewhere(id);
+    rig.clock.Advance(3s);  // one poll
+    waiter.join();
+    EXPECT_EQ(answer, "42");
+}
+
+TEST(AwaitTask, AHintResolvesWithoutTimePassing) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    std::string answer;
+    std::jthread waiter([&] { answer = rig.await.Wait(id, {}, {}).value(); });
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > 0; }));
+    rig.Drive();
+    waiter.join();
+    EXPECT_EQ(answer, "42");
+}
+
+TEST(AwaitTask, AllWaitersShareOneQuestion) {
+    AwaitRig rig;
+    std::vector<TaskId> ids;
+    for (int i = 0; i < 8; ++i) ids.push_back(rig.Submit("t"));
+    std::vector<std::jthread> waiters;
+    for (TaskId id : ids) {
+        waiters.emplace_back([&rig, id] { EXPECT_EQ(rig.await.Wait(id, {}, {}).value(), "42"); });
+    }
+    ASSERT_TRUE(Eventually([&] { return rig.await.waiting() == 8; }));
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("get") == 8; })) << "each exists";
+    int before = rig.store.calls("finished");
+    rig.clock.Advance(3s);
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > before; }));
+    EXPECT_EQ(rig.store.calls("finished"), before + 1);
+    rig.Drive();
+    for (auto& waiter : waiters) waiter.join();
+}
+
+TEST(AwaitTask, ALimitEndsTheWaitNotTheTask) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    EXPECT_EQ(rig.await.Wait(id, 0ms, {}).error().code, Code::kTimeout);
+    rig.Drive();
+    EXPECT_TRUE(rig.await.Done(id));
+}
+
+TEST(AwaitTask, AStopRequestEndsTheWait) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    std::stop_source stop;
+    Code code{};
+    std::jthread waiter([&] { code = rig.await.Wait(id, {}, stop.get_token()).error().code; });
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > 0; }));
+    stop.request_stop();
+    waiter.join();
+    EXPECT_EQ(code, Code::kCancelled);
+}
+
+TEST(AwaitTask, TellsFailedCancelledAndMissing) {
+    AwaitRig rig;
+    rig.worker.reset();
+    rig.Handle("bad", [](Context&, std::string_view) -> Outcome<std::string> {
+        throw Permanent("broken beyond repair");
+    });
+    rig.Open();
+    TaskId bad = rig.Submit("bad");
+    rig.Drive();
+    auto failed = rig.await.Wait(bad, {}, {});
+    EXPECT_EQ(failed.error().code, Code::kFailed);
+    EXPECT_EQ(failed.error().message, "broken beyond repair");
+
+    TaskId cancelled = rig.Submit("t", {.delay = 1h});
+    EXPECT_TRUE(rig.await.Cancel(cancelled, "enough").value());
+    EXPECT_EQ(rig.await.Wait(cancelled, {}, {}).error().code, Code::kCancelled);
+    EXPECT_FALSE(rig.await.Cancel(cancelled, "again").value());
+
+    EXPECT_EQ(rig.await.Wait(TaskId(999'999), {}, {}).error().code, Code::kNotFound);
+    EXPECT_EQ(rig.await.Cancel(TaskId(999'999), {}).error().code, Code::kNotFound);
+}
+
+TEST(AwaitTask, OutlastsAnUnreachableStore) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    std::string answer;
+    rig.store.SetDown(true);
+    EXPECT_EQ(rig.await.Wait(id, 0ms, {}).error().code, Code::kTimeout);
+    std::jthread waiter([&] { answer = rig.await.Wait(id, {}, {}).value(); });
+    int before = rig.store.calls("finished");
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > before; }));
+    rig.store.SetDown(false);
+    rig.FinishElsewhere(id);
+    rig.clock.Advance(3s);
+    waiter.join();
+    EXPECT_EQ(answer, "42");
+}
+
+TEST(AwaitTask, CloseEndsAllWaits) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    Code code{};
+    std::jthread waiter([&] { code = rig.await.Wait(id, {}, {}).error().code; });
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > 0; }));
+    rig.await.Close();
+    waiter.join();
+    EXPECT_EQ(code, Code::kUnavailable);
+    EXPECT_EQ(rig.await.Wait(id, {}, {}).error().code, Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace stint::engine

@@ -1,0 +1,237 @@
+// Isolated attempts: whatever a handler does to its process costs only that attempt. The children
+// are this very program, run again (see test_main_test.cpp).
+#include "engine/isolate/isolate.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "engine/isolate/test_handlers.h"
+#include "engine/testing_rig.h"
+
+namespace stint::engine::isolate {
+namespace {
+
+using model::AttemptEnd;
+using model::State;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+// Time does not move by itself here, but children live in real time.
+struct IsolateRig : ThreadedRig {
+    explicit IsolateRig(Isolation isolation = {}) {
+        isolation.enabled = true;
+        options.stop_grace = 400ms;
+        for (const char* type : kTestHandlers) {
+            registry.Add({.type = type, .defaults = {}, .handler = {}, .isolation = isolation});
+        }
+        Open();
+    }
+    model::TaskRecord Run(const std::string& type, model::NewTask task = {}) {
+        id = Submit(type, std::move(task));
+        Drive();
+        return Get(id);
+    }
+    model::AttemptRecord Attempt() { return memory.Attempts(id).front(); }
+    // The worker goes on after whatever happened.
+    void ExpectAlive() { EXPECT_EQ(Run("child.echo").state, State::kComplete); }
+    TaskId id;
+};
+
+bool Exists(pid_t pid) {
+    return kill(pid, 0) == 0;
+}
+
+TEST(Isolate, OutputErrorSnoozeAndWarningComeThroughThePipe) {
+    IsolateRig rig;
+    auto record = rig.Run("child.echo", {.input = R"({"ü":1})"});
+    EXPECT_EQ(record.state, State::kComplete);
+    EXPECT_EQ(record.output, R"({"ü":1})");
+    EXPECT_TRUE(record.warning);
+
+    record = rig.Run("child.throw");
+    EXPECT_EQ(record.state, State::kError);
+    EXPECT_EQ(record.error->klass, "stint::Retryable");
+    EXPECT_EQ(record.error->message, "from the child");
+    EXPECT_THAT(rig.Attempt().stderr_tail, HasSubstr("words on stderr"));
+
+    record = rig.Run("child.snooze");
+    EXPECT_EQ(record.state, State::kOpen);
+    EXPECT_EQ(record.attempt, 0);
+}
+
+TEST(Isolate, AnUnregisteredHandlerIsAClearFailure) {
+    IsolateRig rig;
+    auto record = rig.Run("child.unregistered");
+    EXPECT_EQ(record.state, State::kDead);
+    EXPECT_THAT(record.error->message, HasSubstr("stint::RunIsolated"));
+}
+
+TEST(Isolate, SegfaultAbortAndStackOverflowCostOnlyTheAttempt) {
+    for (auto [type, signals] : {
+             std::pair{"child.segfault", std::vector{SIGSEGV, SIGABRT}},
+             std::pair{"child.abort", std::vector{SIGABRT}},
+             std::pair{"child.overflow", std::vector{SIGSEGV, SIGABRT}},
+         }) {
+        IsolateRig rig;
+        auto record = rig.Run(type);
+        EXPECT_EQ(record.state, State::kError) << type << ": tried again";
+        EXPECT_EQ(record.error->klass, "crash") << type;
+        EXPECT_EQ(record.crash_count, 1) << type;
+        auto attempt = rig.Attempt();
+        EXPECT_EQ(attempt.end, AttemptEnd::kCrashed) << type;
+        // Sanitizers turn the signal into an exit code.
+        if (attempt.exit_signal) {
+            EXPECT_THAT(signals, testing::Contains(*attempt.exit_signal)) << type;
+        } else {
+            EXPECT_TRUE(attempt.exit_code && *attempt.exit_code != 0) << type;
+        }
+        rig.ExpectAlive();
+    }
+}
+
+TEST(Isolate, ThreeCrashesAreQuarantinedWithTheEvidence) {
+    IsolateRig rig;
+    rig.Run("child.abort");
+    for (int i = 0; i < 2; ++i) {
+        rig.clock.Advance(5s);
+        rig.Drive();
+    }
+    auto record = rig.Get(rig.id);
+    EXPECT_EQ(record.state, State::kDead);
+    EXPECT_THAT(record.reason, HasSubstr("quarantined"));
+    EXPECT_EQ(rig.memory.Attempts(rig.id).size(), 3u);
+}
+
+TEST(Isolate, OutOfMemoryCostsOnlyTheAttempt) {
+    IsolateRig rig({.memory_bytes = 512u << 20});
+    auto record = rig.Run("child.devour");
+    EXPECT_THAT(record.state, AnyOf(State::kDead, State::kError));
+    EXPECT_THAT(record.error->klass, AnyOf("std::bad_alloc", "crash"));
+    rig.ExpectAlive();
+}
+
+TEST(Isolate, AnEndlessLoopMeetsTheProcessorLimit) {
+    IsolateRig rig({.cpu_time = 1s});
+    auto record = rig.Run("child.spin");
+    EXPECT_EQ(record.error->klass, "cpu_limit");
+    EXPECT_EQ(rig.Attempt().exit_signal, SIGXCPU);
+    rig.ExpectAlive();
+}
+
+// Stops the attempt as soon as its child has said where it is.
+void StopWhenReady(
+    IsolateRig& rig, const std::string& type, const std::function<void(TaskId)>& stop
+) {
+    TemporaryDirectory directory;
+    std::string file = directory.path() + "/ready";
+    setenv("STINT_TEST_READY", file.c_str(), 1);
+    rig.id = rig.Submit(type, {.timeout = 1h});
+    rig.worker->ClaimOnce();
+    std::jthread runner([&] { rig.worker->RunOneAttempt(); });
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(file); }));
+    stop(rig.id);
+    runner.join();
+    rig.worker->SettleOnce();
+}
+
+TEST(Isolate, ACancelReachesTheChildsStopToken) {
+    IsolateRig rig;
+    StopWhenReady(rig, "child.obedient", [&](TaskId id) {
+        rig.memory.Cancel(std::span(&id, 1), "test", "enough");
+        rig.worker->RenewOnce();
+    });
+    EXPECT_EQ(rig.StateOf(rig.id), State::kCancelled);
+    EXPECT_THAT(rig.Attempt().stderr_tail, HasSubstr("stopped because cancelled"));
+}
+
+TEST(Isolate, AChildThatIgnoresACancelIsKilledWithItsOwnChildren) {
+    IsolateRig rig;
+    TemporaryDirectory directory;
+    std::string file = directory.path() + "/grandchild";
+    setenv("STINT_TEST_GRANDCHILD", file.c_str(), 1);
+    StopWhenReady(rig, "child.stubborn", [&](TaskId id) {
+        rig.memory.Cancel(std::span(&id, 1), "test", "enough");
+        rig.worker->RenewOnce();
+    });
+    EXPECT_EQ(rig.StateOf(rig.id), State::kCancelled);
+    EXPECT_EQ(rig.Attempt().exit_signal, SIGKILL);
+    pid_t grandchild = 0;
+    std::ifstream(file) >> grandchild;
+    ASSERT_GT(grandchild, 0);
+    // Somebody else's child now: it vanishes when init, or we, collect it.
+    EXPECT_TRUE(Eventually([&] {
+        std::ifstream stat("/proc/" + std::to_string(grandchild) + "/stat");
+        std::string number, name, state;
+        return !(stat >> number >> name >> state) || state == "Z";
+    })) << Exists(grandchild);
+    rig.ExpectAlive();
+}
+
+TEST(Isolate, ATimeoutKillsTheChild) {
+    IsolateRig rig;
+    StopWhenReady(rig, "child.stubborn", [&](TaskId) {
+        rig.clock.Advance(1h);
+        rig.worker->WatchOnce();
+    });
+    EXPECT_EQ(rig.Attempt().end, AttemptEnd::kTimedOut);
+    EXPECT_EQ(rig.worker->metrics().hung, 0u) << "its thread is not lost";
+}
+
+TEST(Isolate, ALostLeaseKillsTheChild) {
+    IsolateRig rig;
+    StopWhenReady(rig, "child.stubborn", [&](TaskId) {
+        rig.clock.Advance(22s);
+        rig.worker->WatchOnce();
+    });
+    EXPECT_EQ(rig.worker->metrics().self_stops, 1u);
+    EXPECT_EQ(rig.Attempt().end, AttemptEnd::kReleased);
+}
+
+TEST(Isolate, ProgressReachesTheHeartbeat) {
+    IsolateRig rig;
+    StopWhenReady(rig, "child.obedient", [&](TaskId id) {
+        EXPECT_TRUE(Eventually([&] {
+            rig.worker->RenewOnce();
+            return rig.Get(id).progress.has_value();
+        }));
+        EXPECT_EQ(rig.Get(id).progress->step, "waiting");
+        rig.memory.Cancel(std::span(&id, 1), "test", "enough");
+        rig.worker->RenewOnce();
+    });
+}
+
+TEST(Isolate, TheChildDiesWithItsParent) {
+    TemporaryDirectory directory;
+    std::string file = directory.path() + "/ready";
+    setenv("STINT_TEST_READY", file.c_str(), 1);
+    // A parent of its own, which is then killed without warning.
+    SpawnRequest request;
+    request.file = "/proc/self/exe";
+    request.argv = {"engine_test", "--run-a-parent"};
+    Child parent = Child::Spawn(request);
+    ASSERT_TRUE(Eventually([&] {
+        pid_t child = 0;
+        return static_cast<bool>(std::ifstream(file) >> child) && child > 0;
+    }));
+    pid_t child = 0;
+    std::ifstream(file) >> child;
+    kill(parent.pid(), SIGKILL);
+    EXPECT_TRUE(Eventually([&] {
+        std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
+        std::string number, name, state;
+        return !(stat >> number >> name >> state) || state == "Z";
+    }));
+}
+
+TEST(Isolate, WithoutTheFirstLineRegisteringAnIsolatedTypeFails) {
+    EXPECT_THAT(refusal_before_the_first_line, HasSubstr("stint::IsIsolatedChild(argc, argv)"));
+}
+
+}  // namespace
+}  // namespace stint::engine::isolate

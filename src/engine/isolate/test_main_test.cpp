@@ -1,0 +1,126 @@
+// main() of this room's tests. Its children are the same program: see isolate_test.cpp.
+#include <gmock/gmock.h>
+#include <stint/isolate.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <thread>
+#include <vector>
+
+#include "engine/isolate/test_handlers.h"
+#include "engine/testing_rig.h"
+
+namespace stint::engine::isolate {
+
+std::string refusal_before_the_first_line;
+
+namespace {
+
+using detail::ErasedHandler;
+
+void SayReady() {
+    const char* file = std::getenv("STINT_TEST_READY");
+    if (file == nullptr) return;
+    std::string part = std::string(file) + ".part";
+    std::ofstream(part) << getpid() << "\n";
+    std::rename(part.c_str(), file);
+}
+
+__attribute__((noinline)) int Recurse(volatile int depth) {
+    volatile char room[4096] = {static_cast<char>(depth)};
+    return room[0] + Recurse(depth + 1);
+}
+
+Outcome<std::string> Stubborn(Context&, std::string_view) {
+    std::signal(SIGTERM, SIG_IGN);
+    pid_t grandchild = fork();
+    if (grandchild == 0) {
+        for (;;) pause();
+    }
+    if (const char* file = std::getenv("STINT_TEST_GRANDCHILD")) std::ofstream(file) << grandchild;
+    SayReady();
+    for (;;) pause();
+}
+
+Outcome<std::string> Obedient(Context& context, std::string_view) {
+    context.Progress("waiting", 1);
+    SayReady();
+    while (!context.stop().stop_requested()) usleep(1000);
+    std::cerr << "stopped because " << StopReasonName(context.why()) << std::endl;
+    throw std::runtime_error("stopped");
+}
+
+Outcome<std::string> Devour(Context&, std::string_view) {
+    std::vector<std::unique_ptr<char[]>> eaten;
+    for (;;) {
+        eaten.push_back(std::make_unique<char[]>(16 << 20));
+        eaten.back()[0] = 1;
+    }
+}
+
+void RegisterTestHandlers(HandlerRegistry& registry) {
+    registry.Bind("child.echo", [](Context& context, std::string_view input) {
+        context.Warn("look at this");
+        return Done(std::string(input));
+    });
+    registry.Bind("child.throw", [](Context&, std::string_view) -> Outcome<std::string> {
+        std::cerr << "words on stderr" << std::endl;
+        throw Retryable("from the child");
+    });
+    registry.Bind("child.snooze", [](Context&, std::string_view) {
+        return Outcome<std::string>(Snooze{std::chrono::hours{1}});
+    });
+    registry.Bind("child.segfault", [](Context&, std::string_view) -> Outcome<std::string> {
+        std::raise(SIGSEGV);
+        return Done();
+    });
+    registry.Bind("child.abort", [](Context&, std::string_view) -> Outcome<std::string> {
+        std::abort();
+    });
+    registry.Bind("child.overflow", [](Context&, std::string_view) {
+        return Done(std::to_string(Recurse(0)));
+    });
+    registry.Bind("child.devour", Devour);
+    registry.Bind("child.spin", [](Context&, std::string_view) -> Outcome<std::string> {
+        for (volatile std::uint64_t i = 0;; i = i + 1) {
+        }
+    });
+    registry.Bind("child.obedient", Obedient);
+    registry.Bind("child.stubborn", Stubborn);
+}
+
+// A process whose only purpose is to be killed while its child runs.
+int RunAParent() {
+    ThreadedRig rig;
+    rig.registry.Add(
+        {.type = "child.obedient", .defaults = {}, .handler = {}, .isolation = {.enabled = true}}
+    );
+    rig.Open();
+    rig.Submit("child.obedient");
+    rig.Drive();
+    return 0;
+}
+
+}  // namespace
+}  // namespace stint::engine::isolate
+
+int main(int argc, char** argv) {
+    namespace isolate = stint::engine::isolate;
+    try {
+        stint::engine::Registry registry;
+        registry.Add({.type = "x", .defaults = {}, .handler = {}, .isolation = {.enabled = true}});
+    } catch (const std::exception& error) {
+        isolate::refusal_before_the_first_line = error.what();
+    }
+    if (stint::IsIsolatedChild(argc, argv)) {
+        return stint::RunIsolated(isolate::RegisterTestHandlers);
+    }
+    if (argc > 1 && std::string_view(argv[1]) == "--run-a-parent") return isolate::RunAParent();
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    testing::InitGoogleMock(&argc, argv);
+    return RUN_ALL_TESTS();
+}

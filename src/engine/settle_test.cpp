@@ -1,0 +1,270 @@
+// SafeFail: outcomes reach the store through any trouble, fenced.
+#include "engine/settle.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+
+#include "base/planted_bug.h"
+#include "engine/testing_rig.h"
+
+namespace stint::engine {
+namespace {
+
+using model::State;
+
+struct SettleRig : Rig {
+    SettleRig() {
+        options.slots = 4;
+        Handle("t", [](Context&, std::string_view) { return Done("1"); });
+    }
+    // Claimed and run, the outcome still in our hands.
+    TaskId Finish() {
+        TaskId id = Submit("t");
+        worker->ClaimOnce();
+        worker->RunOneAttempt();
+        EXPECT_EQ(StateOf(id), State::kInProgress);
+        return id;
+    }
+    void WaitOutBreaker() { clock.Advance(5s); }
+};
+
+TEST(Settle, OneTripForAllThatIsQueued) {
+    SettleRig rig;
+    rig.Open();
+    for (int i = 0; i < 4; ++i) rig.Submit("t");
+    rig.worker->ClaimOnce();
+    while (rig.worker->RunOneAttempt()) {
+    }
+    EXPECT_EQ(rig.worker->unsettled(), 4);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.store.calls("settle"), 1);
+    EXPECT_EQ(rig.worker->unsettled(), 0);
+    EXPECT_EQ(rig.metrics.completed, 4u);
+}
+
+TEST(Settle, AnUnknownCommitThatHappenedIsFound) {
+    SettleRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kUnknownAfter);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.worker->unsettled(), 1);
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.store.calls("settle"), 1) << "not sent again";
+    EXPECT_EQ(rig.metrics.completed, 1u);
+    EXPECT_EQ(rig.metrics.lost, 0u);
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+}
+
+TEST(Settle, AnUnknownCommitThatDidNotHappenIsSentAgain) {
+    SettleRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kUnknownBefore);
+    rig.worker->SettleOnce();
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.Get(id).attempt, 1);
+}
+
+TEST(Settle, PlantedUnknownIsFailureLosesADoneTask) {
+    SettleRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    base::PlantBug(base::Bug::kUnknownIsFailure);
+    rig.store.Next("settle", Trouble::kUnknownBefore);
+    rig.worker->SettleOnce();
+    base::PlantBug(base::Bug::kNone);
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kDead);
+}
+
+TEST(Settle, TheReservedConnectionIsTheSecondWay) {
+    SettleRig rig;
+    TroubledStore reserved(rig.memory);
+    rig.Open(&reserved);
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kUnavailable);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.metrics.settled_by_reserve, 1u);
+    EXPECT_EQ(reserved.calls("settle"), 1);
+}
+
+TEST(Settle, WithoutASpoolOutcomesWaitInMemory) {
+    SettleRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.SetDown(true);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.worker->unsettled(), 1);
+    rig.store.SetDown(false);
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+}
+
+TEST(Settle, OneOutcomeTheStoreRefusesDoesNotHoldUpTheOthers) {
+    SettleRig rig;
+    rig.Open();
+    TaskId first = rig.Submit("t");
+    TaskId second = rig.Submit("t");
+    rig.worker->ClaimOnce();
+    rig.worker->RunOneAttempt();
+    rig.worker->RunOneAttempt();
+    // The batch, then the last of them alone: each refused once.
+    rig.store.Next("settle", Trouble::kBug, 2);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.worker->unsettled(), 0);
+    EXPECT_EQ(rig.StateOf(first), State::kComplete);
+    EXPECT_EQ(rig.StateOf(second), State::kDead);
+    EXPECT_EQ(rig.Get(second).error->klass, "outcome");
+}
+
+struct SpoolRig : SettleRig {
+    TemporaryDirectory directory;
+    SpoolRig() { options.state_dir = directory.path(); }
+    std::size_t SpoolFiles() { return StateFiles(directory.path(), "spool-", ".log").size(); }
+};
+
+TEST(SpoolReplay, OutcomesSurviveTheProcessAndAreReplayedBeforeRecovery) {
+    SpoolRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.SetDown(true);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.worker->unsettled(), 0) << "in the spool now";
+    EXPECT_EQ(rig.metrics.spooled, 1u);
+    rig.worker.reset();  // dies
+    rig.store.SetDown(false);
+    rig.clock.Advance(31s);  // its lease is over as well
+    rig.Open();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.Get(id).output, "1");
+    EXPECT_EQ(rig.metrics.replayed, 1u);
+    EXPECT_EQ(rig.SpoolFiles(), 0u);
+}
+
+TEST(SpoolReplay, OurOwnSpoolIsReplayedWhenTheStoreAnswersAgain) {
+    SpoolRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.SetDown(true);
+    rig.worker->SettleOnce();
+    rig.store.SetDown(false);
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.worker->SettleOnce(), base::Instant::max());
+}
+
+TEST(SpoolReplay, IsFencedByTheToken) {
+    auto run = [] {
+        SpoolRig rig;
+        rig.Open();
+        TaskId id = rig.Finish();
+        rig.store.SetDown(true);
+        rig.worker->SettleOnce();
+        rig.store.SetDown(false);
+        rig.worker.reset();
+        // Meanwhile somebody else took it over and is at work.
+        rig.clock.Advance(31s);
+        rig.memory.Reclaim({});
+        rig.clock.Advance(1s);
+        store::NewSession other;
+        other.id = SessionId(1, 1);
+        other.hostname = "there";
+        other.lease = 30s;
+        rig.memory.OpenSession(other);
+        auto claimed = rig.memory.Claim(
+            {.session = other.id, .limit = 1, .queues = {}, .types = {"t"}, .suspect = true}
+        );
+        EXPECT_EQ(claimed.leases.size(), 1u);
+        rig.Make();
+        rig.worker->Open();
+        return std::pair(rig.StateOf(id), rig.metrics.lost.load());
+    };
+    EXPECT_EQ(run(), std::pair(State::kInProgress, std::uint64_t{1}));
+    base::PlantBug(base::Bug::kSpoolUnfenced);
+    EXPECT_EQ(run().first, State::kComplete) << "the bug lets the stale outcome in";
+    base::PlantBug(base::Bug::kNone);
+}
+
+TEST(SpoolReplay, ARecordTheStoreAlreadyHasIsNotCountedAsLost) {
+    SpoolRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kUnknownAfter);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.metrics.spooled, 1u);
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.metrics.lost, 0u);
+    EXPECT_EQ(rig.metrics.completed, 1u);
+}
+
+TEST(SpoolFile, KeepsEveryFieldAndIgnoresATornTail) {
+    TemporaryDirectory directory;
+    Report report;
+    report.queue = "q";
+    report.settlement.task = TaskId(17);
+    report.settlement.token = LeaseToken(3, 4);
+    report.settlement.session = SessionId(5, 6);
+    report.settlement.kind = store::Settlement::Kind::kRetry;
+    report.settlement.delay = 1234ms;
+    report.settlement.error = model::TaskError{"m\xff", "k", "s", true};
+    report.settlement.end = model::AttemptEnd::kTimedOut;
+    report.settlement.exit_code = 3;
+    report.settlement.stderr_tail = "tail";
+    {
+        Spool spool(directory.path(), {});
+        ASSERT_TRUE(spool.Append(std::vector{report, report}));
+        EXPECT_TRUE(spool.Orphans().empty()) << "its process lives";
+    }
+    auto files = StateFiles(directory.path(), "spool-", ".log");
+    ASSERT_EQ(files.size(), 1u);
+    std::ofstream(files.front(), std::ios::app) << "\x10\0\0\0torn";
+    Spool other(directory.path(), {});
+    auto orphans = other.Orphans();
+    ASSERT_EQ(orphans.size(), 1u);
+    ASSERT_EQ(orphans.front().reports.size(), 2u);
+    const store::Settlement& read = orphans.front().reports.back().settlement;
+    EXPECT_EQ(read.task, TaskId(17));
+    EXPECT_EQ(read.token, LeaseToken(3, 4));
+    EXPECT_EQ(read.session, SessionId(5, 6));
+    EXPECT_EQ(read.kind, store::Settlement::Kind::kRetry);
+    EXPECT_EQ(read.delay, 1234ms);
+    EXPECT_EQ(read.error->message, "m\xef\xbf\xbd");
+    EXPECT_EQ(read.end, model::AttemptEnd::kTimedOut);
+    EXPECT_EQ(read.exit_code, 3);
+    EXPECT_FALSE(read.exit_signal);
+    EXPECT_TRUE(orphans.front().reports.back().uncertain);
+}
+
+TEST(SpoolFile, AFlippedBitEndsTheReading) {
+    TemporaryDirectory directory;
+    Report report;
+    report.settlement.task = TaskId(1);
+    report.settlement.token = LeaseToken(3, 4);
+    report.settlement.session = SessionId(5, 6);
+    std::string path;
+    {
+        Spool spool(directory.path(), {});
+        ASSERT_TRUE(spool.Append(std::vector{report, report}));
+        path = StateFiles(directory.path(), "spool-", ".log").front().string();
+    }
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-3, std::ios::end);
+    file.put('\x7f');
+    file.close();
+    Spool other(directory.path(), {});
+    EXPECT_EQ(other.Orphans().front().reports.size(), 1u);
+}
+
+}  // namespace
+}  // namespace stint::engine

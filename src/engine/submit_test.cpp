@@ -1,0 +1,130 @@
+#include "engine/submit.h"
+
+#include <gmock/gmock.h>
+
+#include "base/planted_bug.h"
+#include "engine/testing_rig.h"
+
+namespace stint::engine {
+namespace {
+
+model::NewTask Task(std::string type = "t") {
+    model::NewTask task;
+    task.type = std::move(type);
+    return task;
+}
+std::size_t Stored(Rig& rig) {
+    return rig.memory.List({}).tasks.size();
+}
+
+TEST(Submit, RefusesWhatIsInvalidAndAcceptsTheRest) {
+    Rig rig;
+    std::vector<model::NewTask> tasks{Task(), Task(""), Task()};
+    auto ids = rig.submitter->Submit(tasks);
+    ASSERT_EQ(ids.size(), 3u);
+    EXPECT_TRUE(ids[0]);
+    EXPECT_EQ(ids[1].error().code, Code::kInvalid);
+    EXPECT_TRUE(ids[2]);
+    EXPECT_EQ(Stored(rig), 2u);
+}
+
+TEST(Submit, ManyAreOneTripAndIdsComeInBlocks) {
+    Rig rig;
+    auto ids = rig.submitter->Submit(std::vector<model::NewTask>(500, Task()));
+    EXPECT_EQ(ids.size(), 500u);
+    rig.submitter->Submit(Task());
+    EXPECT_EQ(rig.store.calls("reserve"), 1);
+    EXPECT_EQ(rig.store.calls("submit"), 2);
+}
+
+TEST(Submit, AnUnreachableStoreIsUnavailable) {
+    Rig rig;
+    rig.store.SetDown(true);
+    EXPECT_EQ(rig.submitter->Submit(Task()).error().code, Code::kUnavailable);
+}
+
+TEST(Submit, AnUnknownCommitThatHappenedIsRecognised) {
+    Rig rig;
+    rig.store.Next("submit", Trouble::kUnknownAfter);
+    auto id = rig.submitter->Submit(Task());
+    ASSERT_TRUE(id);
+    EXPECT_TRUE(rig.memory.Get(*id));
+    EXPECT_EQ(Stored(rig), 1u);
+    EXPECT_EQ(rig.store.calls("submit"), 1);
+}
+
+TEST(Submit, AnUnknownCommitThatDidNotHappenIsMadeUpFor) {
+    Rig rig;
+    rig.store.Next("submit", Trouble::kUnknownBefore);
+    auto id = rig.submitter->Submit(Task());
+    ASSERT_TRUE(id);
+    EXPECT_EQ(Stored(rig), 1u);
+}
+
+TEST(Submit, WhenItCannotBeReadBackTheAnswerIsUnknown) {
+    Rig rig;
+    rig.store.Next("submit", Trouble::kUnknownAfter);
+    rig.store.Next("get", Trouble::kUnavailable, 10);
+    EXPECT_EQ(rig.submitter->Submit(Task()).error().code, Code::kUnknown);
+    EXPECT_EQ(rig.store.calls("submit"), 1) << "never blindly repeated";
+}
+
+TEST(Submit, PlantedUnknownResubmittedDoublesTheTask) {
+    Rig rig;
+    base::PlantBug(base::Bug::kUnknownResubmitted);
+    rig.store.Next("submit", Trouble::kUnknownAfter);
+    EXPECT_TRUE(rig.submitter->Submit(Task()));
+    base::PlantBug(base::Bug::kNone);
+    EXPECT_EQ(Stored(rig), 2u);
+}
+
+TEST(Submit, TheSameKeyIsTheSameTaskAlsoAfterAnUnknownCommit) {
+    Rig rig;
+    model::NewTask keyed = Task();
+    keyed.idempotency_key = "k";
+    auto first = rig.submitter->Submit(keyed);
+    rig.store.Next("submit", Trouble::kUnknownAfter);
+    auto second = rig.submitter->Submit(keyed);
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(*first, *second);
+    keyed.input = "1";
+    EXPECT_EQ(rig.submitter->Submit(keyed).error().code, Code::kConflict);
+}
+
+TEST(Submit, WakesClaimersAfterTheCommitOncePerQueue) {
+    Rig rig;
+    std::vector<std::string> heard;
+    int number = rig.wake.Subscribe([&](const wake::Hint& hint) { heard.push_back(hint.queue); });
+    std::vector<model::NewTask> tasks{Task(), Task(), Task(), Task()};
+    tasks[2].queue = "other";
+    tasks[3].delay = 1h;
+    rig.submitter->Submit(tasks);
+    EXPECT_THAT(heard, testing::UnorderedElementsAre("default", "other"));
+    rig.wake.Unsubscribe(number);
+}
+
+TEST(Submit, InATransactionItHappensWithItsCommit) {
+    Rig rig;
+    auto submit = [&](bool commit) {
+        return rig.memory.Write([&](store::Transaction& transaction) -> Result<void> {
+            auto ids = rig.submitter->SubmitIn(transaction, {Task()});
+            EXPECT_TRUE(ids.front());
+            if (!commit) return Error{Code::kConflict, "no"};
+            return {};
+        });
+    };
+    EXPECT_FALSE(submit(false));
+    EXPECT_EQ(Stored(rig), 0u);
+    EXPECT_TRUE(submit(true));
+    EXPECT_EQ(Stored(rig), 1u);
+}
+
+TEST(Submit, AFullQueueIsALimit) {
+    Rig rig;
+    rig.memory.SetQueue({.name = "default", .cap = 1}, "test");
+    EXPECT_TRUE(rig.submitter->Submit(Task()));
+    EXPECT_EQ(rig.submitter->Submit(Task()).error().code, Code::kLimit);
+}
+
+}  // namespace
+}  // namespace stint::engine

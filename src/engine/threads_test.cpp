@@ -1,0 +1,245 @@
+// The worker with its threads: everything waits on conditions, time moves only when told.
+#include <gmock/gmock.h>
+
+#include "base/test_point.h"
+#include "engine/testing_rig.h"
+
+namespace stint::engine {
+namespace {
+
+using model::State;
+using model::WorkerState;
+
+// Moves time along until something is so: loops sleep on the clock.
+bool InTime(ThreadedRig& rig, const std::function<bool()>& condition) {
+    return Eventually([&] {
+        if (condition()) return true;
+        rig.clock.Advance(5ms);
+        std::this_thread::yield();
+        return false;
+    });
+}
+
+TEST(Threads, RunManyTasksAtOnceAndStopClean) {
+    ThreadedRig rig;
+    rig.options.slots = 4;
+    std::atomic<int> runs{0};
+    rig.Handle("t", [&](Context&, std::string_view) { return ++runs, Done(); });
+    rig.Make().Start();
+    std::vector<TaskId> ids;
+    for (int i = 0; i < 200; ++i) ids.push_back(rig.Submit("t"));
+    EXPECT_TRUE(InTime(rig, [&] { return rig.metrics.completed == 200; }));
+    rig.worker->Stop();
+    rig.worker->Stop();  // twice is fine
+    EXPECT_EQ(runs, 200);
+    for (TaskId id : ids) EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.worker->state(), WorkerState::kStopped);
+    EXPECT_EQ(rig.memory.Sessions().front().state, model::SessionState::kClosed);
+}
+
+TEST(Threads, AttemptsRunAtTheSameTimeUpToTheSlots) {
+    ThreadedRig rig;
+    rig.options.slots = 3;
+    Gate gate;
+    rig.Handle("t", [&](Context&, std::string_view) { return gate.Pass(), Done(); });
+    rig.Make().Start();
+    for (int i = 0; i < 5; ++i) rig.Submit("t");
+    EXPECT_TRUE(gate.WaitForVisitors(3));
+    EXPECT_EQ(rig.worker->running(), 3);
+    gate.Open();
+    EXPECT_TRUE(InTime(rig, [&] { return rig.metrics.completed == 5; }));
+    rig.worker->Stop();
+}
+
+TEST(Threads, StopLetsRunningAttemptsFinish) {
+    ThreadedRig rig;
+    Gate gate;
+    rig.Handle("t", [&](Context& context, std::string_view) {
+        gate.Pass();
+        EXPECT_FALSE(context.stop().stop_requested());
+        return Done();
+    });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t");
+    ASSERT_TRUE(gate.WaitForVisitors(1));
+    std::jthread stopper([&] { rig.worker->Stop(); });
+    ASSERT_TRUE(Eventually([&] {
+        return rig.memory.Sessions().front().state == model::SessionState::kDraining;
+    }));
+    TaskId late = rig.Submit("t");
+    gate.Open();
+    stopper.join();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.StateOf(late), State::kOpen);
+}
+
+TEST(Threads, AfterTheDrainAttemptsAreToldToStopAndHandedBack) {
+    ThreadedRig rig;
+    Gate started;
+    rig.Handle("t", [&](Context& context, std::string_view) -> Outcome<std::string> {
+        started.Open();
+        EXPECT_TRUE(Eventually([&] { return context.stop().stop_requested(); }));
+        EXPECT_EQ(context.why(), StopReason::kShutdown);
+        throw std::runtime_error("interrupted");
+    });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t");
+    started.Pass();
+    rig.worker->Stop(0ms);
+    EXPECT_EQ(rig.StateOf(id), State::kOpen);
+    EXPECT_EQ(rig.Get(id).attempt, 0) << "refunded";
+    EXPECT_EQ(rig.metrics.released, 1u);
+}
+
+TEST(Threads, AHandlerThatIgnoresEverythingCannotHoldUpStop) {
+    auto gate = std::make_shared<Gate>();
+    auto left = std::make_shared<std::atomic<bool>>(false);
+    {
+        ThreadedRig rig;
+        rig.Handle("stuck", [gate, left](Context& context, std::string_view) {
+            gate->Pass();
+            context.Progress("still here", 1);  // its context outlives the worker
+            *left = true;
+            return Done();
+        });
+        rig.Make().Start();
+        TaskId id = rig.Submit("stuck");
+        ASSERT_TRUE(gate->WaitForVisitors(1));
+        rig.worker->StopNow();
+        EXPECT_EQ(rig.StateOf(id), State::kOpen) << "handed back";
+        EXPECT_EQ(rig.Get(id).attempt, 0);
+        EXPECT_TRUE(rig.Logged("left behind"));
+    }  // worker, store and registry are gone
+    gate->Open();
+    EXPECT_TRUE(Eventually([&] { return left->load(); }));
+}
+
+TEST(Threads, StopNowCutsAPatientStopShort) {
+    ThreadedRig rig;
+    auto gate = std::make_shared<Gate>();
+    rig.Handle("t", [gate](Context&, std::string_view) { return gate->Pass(), Done(); });
+    rig.Make().Start();
+    rig.Submit("t");
+    ASSERT_TRUE(gate->WaitForVisitors(1));
+    std::jthread patient([&] { rig.worker->Stop(1h); });
+    ASSERT_TRUE(Eventually([&] { return rig.worker->state() == WorkerState::kDraining; }));
+    rig.worker->StopNow();  // no time passes here: only the hurry ends it
+    patient.join();
+    EXPECT_EQ(rig.worker->state(), WorkerState::kStopped);
+    gate->Open();
+}
+
+TEST(Threads, ATimeoutStopsAHandlerWithoutAnyStoreCall) {
+    ThreadedRig rig;
+    rig.Handle("t", [&](Context& context, std::string_view) -> Outcome<std::string> {
+        EXPECT_TRUE(InTime(rig, [&] { return context.stop().stop_requested(); }));
+        EXPECT_EQ(context.why(), StopReason::kTimeout);
+        throw Retryable("timed out");
+    });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t", {.timeout = 200ms});
+    EXPECT_TRUE(InTime(rig, [&] { return rig.metrics.timed_out >= 1; }));
+    rig.worker->Stop(0ms);
+    EXPECT_EQ(rig.memory.Attempts(id).front().end, model::AttemptEnd::kTimedOut);
+}
+
+TEST(Threads, HalfThePoolHungTellsTheHostWhichMayStopItFromThere) {
+    ThreadedRig rig;
+    auto gate = std::make_shared<Gate>();
+    std::atomic<bool> told{false};
+    rig.options.slots = 2;
+    rig.options.lease = model::LeasePolicy::Patient();
+    rig.options.on_unhealthy = [&](std::string_view) {
+        rig.worker->StopNow();
+        told = true;
+    };
+    rig.Handle("t", [gate](Context&, std::string_view) { return gate->Pass(), Done(); });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t", {.timeout = 1s});
+    ASSERT_TRUE(gate->WaitForVisitors(1));
+    EXPECT_TRUE(InTime(rig, [&] { return told.load(); }));
+    EXPECT_FALSE(rig.worker->healthy());
+    EXPECT_EQ(rig.memory.Attempts(id).front().end, model::AttemptEnd::kTimedOut);
+    rig.worker.reset();
+    gate->Open();
+}
+
+TEST(Threads, ASelfStopHappensWhileTheRenewalHangs) {
+    ThreadedRig rig;
+    auto gate = std::make_shared<Gate>();
+    std::atomic<bool> stopped{false};
+    std::atomic<bool> hang{false};
+    rig.Handle("t", [&](Context& context, std::string_view) -> Outcome<std::string> {
+        hang = true;
+        EXPECT_TRUE(InTime(rig, [&] { return context.stop().stop_requested(); }));
+        EXPECT_EQ(context.why(), StopReason::kLeaseLost);
+        stopped = true;
+        throw std::runtime_error("stopped");
+    });
+    rig.store.OnCall([&](std::string_view op) {
+        if (op == "renew" && hang) gate->Pass();
+    });
+    rig.Make().Start();
+    rig.Submit("t");
+    EXPECT_TRUE(InTime(rig, [&] { return stopped.load(); }));
+    EXPECT_GE(rig.metrics.self_stops, 1u);
+    hang = false;
+    gate->Open();
+    rig.worker->StopNow();
+}
+
+TEST(Threads, AStoreThatIsAwayAtTheStartIsWaitedFor) {
+    ThreadedRig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    TaskId id = rig.Submit("t");
+    rig.store.SetDown(true);
+    rig.Make().Start();
+    EXPECT_TRUE(InTime(rig, [&] { return rig.metrics.breaker_opened == 1; }));
+    rig.store.SetDown(false);
+    EXPECT_TRUE(InTime(rig, [&] { return rig.StateOf(id) == State::kComplete; }));
+    rig.worker->Stop();
+}
+
+TEST(Threads, AHintStartsATaskWithoutTimePassing) {
+    ThreadedRig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Make().Start();
+    ASSERT_TRUE(Eventually([&] { return rig.worker->state() == WorkerState::kIdle; }));
+    TaskId id = rig.Submit("t");
+    EXPECT_TRUE(Eventually([&] { return rig.StateOf(id) == State::kComplete; }));
+    rig.worker->Stop();
+}
+
+TEST(Threads, TestPointsNameTheMomentsOfATask) {
+    ThreadedRig rig;
+    std::mutex mutex;
+    std::vector<std::string> moments;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    base::SetTestPointListener([&](std::string_view name) {
+        std::lock_guard guard(mutex);
+        moments.emplace_back(name);
+    });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t");
+    EXPECT_TRUE(Eventually([&] { return rig.StateOf(id) == State::kComplete; }));
+    rig.worker->Stop();
+    base::SetTestPointListener({});
+    for (const char* name :
+         {"sweep.before",
+          "sweep.after",
+          "submit.before",
+          "submit.after",
+          "claim.before",
+          "claim.after",
+          "execute.before",
+          "execute.after",
+          "settle.before",
+          "settle.after",
+          "renew.sent",
+          "renew.done"}) {
+        EXPECT_THAT(moments, testing::Contains(name));
+    }
+}
+
+}  // namespace
+}  // namespace stint::engine
