@@ -87,6 +87,7 @@ inline Outcome<std::string> Done(std::string output = "null") {
 struct Rig {
     base::ManualClock clock;
     base::SeededRandom random{7};
+    base::Random* worker_random = &random;
     base::SeededRandom store_random{8};
     store::MemoryStore memory{clock, store_random};
     TroubledStore store{memory};
@@ -119,7 +120,7 @@ struct Rig {
     Worker& Make(store::Store* reserved = nullptr) {
         worker.reset();
         worker = std::make_unique<Worker>(
-            WorkerParts{store, wake, registry, clock, SafeRandom(), reserved, &metrics}, options
+            WorkerParts{store, wake, registry, clock, *worker_random, reserved, &metrics}, options
         );
         return *worker;
     }
@@ -127,7 +128,6 @@ struct Rig {
         Make(reserved).Open();
         return *worker;
     }
-    virtual base::Random& SafeRandom() { return random; }
 
     TaskId Submit(const std::string& type, model::NewTask task = {}) {
         task.type = type;
@@ -161,7 +161,7 @@ struct Rig {
 
 // With threads: the randomness is shared.
 struct ThreadedRig : Rig {
-    base::Random& SafeRandom() override { return base::SystemRandom(); }
+    ThreadedRig() { worker_random = &base::SystemRandom(); }
 };
 
 }  // namespace stint::engine

@@ -148,7 +148,7 @@ public:
 
 private:
     template <class Work>
-    auto Do(std::string_view op, Work work) {
+    std::invoke_result_t<Work> Do(std::string_view op, Work work) {
         std::optional<Trouble> trouble = Note(op);
         if (trouble == Trouble::kUnavailable) throw store::Unavailable("injected: away");
         if (trouble == Trouble::kUnknownBefore) throw store::CommitUnknown("injected: unknown");
