@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "node/engine_impl.h"
 #include "node/make_wake.h"
 #include "node/open_store.h"
 #include "wake/wake.h"
@@ -50,8 +51,10 @@ std::vector<Reply> InPieces(std::span<const T> all, std::size_t most, Request re
 
 struct Client::Impl {
     std::string url;
-    std::unique_ptr<store::Store> store;
-    std::unique_ptr<wake::Wake> wake;  // null: hints are not sent, workers find work by polling
+    std::unique_ptr<store::Store> own_store;
+    std::unique_ptr<wake::Wake> own_wake;
+    store::Store* store = nullptr;
+    wake::Wake* wake = nullptr;
 
     std::vector<SubmitReply> SubmitBatch(std::span<const NewTask> tasks);
     std::vector<SubmitReply> ReadBack(std::span<const NewTask> tasks);
@@ -108,7 +111,6 @@ std::vector<SubmitReply> Client::Impl::ReadBack(std::span<const NewTask> tasks) 
 }
 
 void Client::Impl::Hint(const std::vector<SubmitReply>& replies) {
-    if (!wake) return;
     std::set<std::string> queues;
     for (const SubmitReply& reply : replies) {
         if (reply.due_now && !reply.queue.empty()) queues.insert(reply.queue);
@@ -137,19 +139,28 @@ Client Client::Open(const std::string& url, IfMissing if_missing, LogSink log) {
         );
     }
     PrepareStoreDirectory(url);
-    Client client(nullptr, url);
+    Client client;
+    Impl& impl = *client.impl_;
+    impl.url = url;
     Ask([&] {
-        client.impl_->store = OpenStore(url, StoreOptions{.log = log});
-        client.impl_->wake = MakeWake(*parsed, *client.impl_->store, base::SystemClock(), log);
+        impl.own_store = OpenStore(url, StoreOptions{.log = log});
+        impl.own_wake = MakeWake(*parsed, *impl.own_store, base::SystemClock(), log);
         return 0;
     });
+    impl.store = impl.own_store.get();
+    impl.wake = impl.own_wake.get();
     return client;
 }
 
-Client::Client(std::unique_ptr<store::Store> store, std::string url)
-    : impl_(std::make_unique<Impl>()) {
-    impl_->store = std::move(store);
-    impl_->url = std::move(url);
+Client Client::Of(Engine& engine) {
+    Client client;
+    client.impl_->url = engine.impl().options.store;
+    client.impl_->store = engine.impl().store.get();
+    client.impl_->wake = engine.impl().wake.get();
+    return client;
+}
+
+Client::Client() : impl_(std::make_unique<Impl>()) {
 }
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
@@ -206,6 +217,16 @@ Result<void> Client::Edit(TaskId task, const TaskEdit& edit, std::string_view ac
     return Ask([&] { return impl_->store->Edit(task, edit, actor); });
 }
 
+void Client::SetQueue(const QueueSettings& settings, std::string_view actor) {
+    if (auto valid = Validate(settings); !valid) {
+        throw StoreError(valid.error().code, valid.error().message);
+    }
+    Ask([&] {
+        impl_->store->SetQueue(settings, actor);
+        return 0;
+    });
+}
+
 void Client::ChangeQueue(
     std::string_view queue,
     const std::function<void(QueueSettings&)>& change,
@@ -218,11 +239,8 @@ void Client::ChangeQueue(
     }
     bool was_paused = settings.paused;
     change(settings);
-    Ask([&] {
-        impl_->store->SetQueue(settings, actor);
-        return 0;
-    });
-    if (was_paused && !settings.paused && impl_->wake) {
+    SetQueue(settings, actor);
+    if (was_paused && !settings.paused) {
         wake::Hint hint{
             .kind = wake::Hint::Kind::kTaskAvailable, .queue = settings.name, .task = {}};
         impl_->wake->Signal({&hint, 1});
@@ -278,6 +296,25 @@ std::vector<CheckFinding> Client::Check() {
     return Ask([&] { return impl_->store->Check(); });
 }
 
+bool Client::Idle(const std::vector<std::string>& queues, const std::vector<std::string>& types) {
+    TaskFilter filter;
+    filter.queues = queues;
+    filter.types = types;
+    filter.states = {State::kInProgress};
+    if (!Counts(filter).empty()) return false;
+    filter.states = {State::kOpen, State::kError};
+    Time now = Now();
+    ListRequest request{.filter = filter, .before = {}, .limit = limits::kListPage};
+    while (true) {
+        TaskPage page = List(request);
+        for (const TaskRecord& task : page.tasks) {
+            if (task.due_at <= now) return false;
+        }
+        if (!page.next) return true;
+        request.before = page.next;
+    }
+}
+
 // ---- waiting -----------------------------------------------------------------------------------
 
 namespace {
@@ -285,18 +322,15 @@ namespace {
 // Counts hints of finished tasks, so that a wait ends at once where the store sends them.
 class FinishListener {
 public:
-    explicit FinishListener(wake::Wake* wake) : wake_(wake) {
-        if (wake_ == nullptr) return;
-        subscription_ = wake_->Subscribe([this](const wake::Hint& hint) {
+    explicit FinishListener(wake::Wake& wake) : wake_(wake) {
+        subscription_ = wake_.Subscribe([this](const wake::Hint& hint) {
             if (hint.kind != wake::Hint::Kind::kTaskFinished) return;
             std::lock_guard guard(mutex_);
             hinted_ = true;
             changed_.notify_all();
         });
     }
-    ~FinishListener() {
-        if (wake_ != nullptr) wake_->Unsubscribe(subscription_);
-    }
+    ~FinishListener() { wake_.Unsubscribe(subscription_); }
     FinishListener(const FinishListener&) = delete;
     FinishListener& operator=(const FinishListener&) = delete;
 
@@ -310,7 +344,7 @@ public:
     }
 
 private:
-    wake::Wake* wake_;
+    wake::Wake& wake_;
     int subscription_ = 0;
     std::mutex mutex_;
     std::condition_variable_any changed_;
@@ -328,7 +362,7 @@ std::vector<TaskId> Client::Wait(
     constexpr Duration kFirstPause{20}, kLongestPause{500};
     base::Clock& clock = base::SystemClock();
     base::Instant begun = clock.Now();
-    FinishListener listener(impl_->wake.get());
+    FinishListener listener(*impl_->wake);
     Duration pause = kFirstPause;
     while (true) {
         auto done = Ask([&] {
@@ -359,6 +393,13 @@ std::optional<std::string> SqlitePath(std::string_view url) {
     auto parsed = ParseStoreUrl(url);
     if (!parsed || parsed->kind != StoreUrl::Kind::kSqlite) return std::nullopt;
     return parsed->path;
+}
+
+std::vector<std::string> Migrate(const std::string& url, bool dry_run, LogSink log) {
+    auto parsed = ParseStoreUrl(url);
+    if (!parsed) throw StoreError(parsed.error().code, parsed.error().message);
+    if (!dry_run) PrepareStoreDirectory(url);
+    return Ask([&] { return MigrateStore(url, dry_run, StoreOptions{.log = std::move(log)}); });
 }
 
 void PrepareStoreDirectory(std::string_view url) {

@@ -2,6 +2,7 @@
 // store's interface nor its exceptions: an environment that fails is one exception with a code.
 #pragma once
 
+#include <stint/engine.h>
 #include <stint/ids.h>
 #include <stint/log.h>
 #include <stint/result.h>
@@ -52,7 +53,8 @@ public:
     };
     // Throws StoreError.
     static Client Open(const std::string& url, IfMissing if_missing, LogSink log = {});
-    explicit Client(std::unique_ptr<store::Store> store, std::string url = {});
+    // Shares the store of an engine, which outlives it.
+    static Client Of(Engine& engine);
     ~Client();
     Client(Client&&) noexcept;
 
@@ -88,6 +90,7 @@ public:
 
     std::vector<model::TypeRecord> Types();
     std::vector<model::QueueRecord> Queues();
+    void SetQueue(const model::QueueSettings& settings, std::string_view actor);
     // Changes only what is given; the queue need not exist yet.
     void ChangeQueue(
         std::string_view queue,
@@ -97,12 +100,37 @@ public:
     std::vector<model::SessionRecord> Sessions();
     std::vector<CheckFinding> Check();
 
+    // True when nothing of these queues and types (none = all) is running or due now.
+    bool Idle(const std::vector<std::string>& queues, const std::vector<std::string>& types);
+
 private:
+    Client();
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 
 // ---- whole stores ------------------------------------------------------------------------------
+
+// Brings the schema up to date, or with dry_run only says how: the scripts, in order. Throws
+// StoreError.
+std::vector<std::string> Migrate(const std::string& url, bool dry_run, LogSink log = {});
+
+// A new, empty store beside this one, for a benchmark: another file, another schema. Destroy
+// removes it.
+class ScratchStore {
+public:
+    explicit ScratchStore(const std::string& url);
+    ~ScratchStore();
+    ScratchStore(const ScratchStore&) = delete;
+    ScratchStore& operator=(const ScratchStore&) = delete;
+
+    const std::string& url() const { return url_; }
+    void Destroy();
+
+private:
+    std::string url_;
+    bool destroyed_ = false;
+};
 
 // The file of a sqlite: address; nullopt for other stores.
 std::optional<std::string> SqlitePath(std::string_view url);

@@ -1,0 +1,60 @@
+// stint config show [--origin]
+#include "cli/program.h"
+#include "node/open_store.h"
+
+namespace stint::cli {
+
+namespace {
+
+struct ConfigOptions {
+    bool origin = false;
+};
+
+int ShowConfig(Invocation& invocation, const ConfigOptions& options) {
+    Listing listing;
+    listing.name = "settings";
+    listing.headers = {"SETTING", "VALUE"};
+    if (options.origin) listing.headers.push_back("ORIGIN");
+    for (const node::SettingSpec& spec : node::SettingSpecs()) {
+        node::Setting setting = invocation.config().Get(spec.key);
+        if (spec.key == "store") setting.value = node::WithoutSecrets(setting.value);
+        std::vector<Cell> row = {{std::string(spec.key)}, {setting.value}};
+        if (options.origin) row.push_back({setting.origin, Tint::kFaint});
+        listing.rows.push_back(std::move(row));
+        listing.ids.emplace_back(spec.key);
+        listing.objects.push_back(
+            {{"key", spec.key}, {"value", setting.value}, {"origin", setting.origin}}
+        );
+    }
+    base::OrderedJson commands = base::OrderedJson::array();
+    for (const node::CommandTask& task : invocation.config().commands()) {
+        std::vector<Cell> row = {
+            {fmt::format("task.{}", task.name)}, {Dump(base::OrderedJson(task.command))}};
+        if (options.origin) row.push_back({task.origin, Tint::kFaint});
+        listing.rows.push_back(std::move(row));
+        commands.push_back({{"name", task.name}, {"command", task.command}, {"origin", task.origin}}
+        );
+    }
+    listing.extra["commands"] = commands;
+    listing.extra["files"] = invocation.config().files_read();
+    invocation.out().Print(listing);
+    return kOk;
+}
+
+}  // namespace
+
+void AddConfig(Program& program) {
+    CLI::App& group = program.Group(program.root(), "config", "The configuration in force.");
+    program.Command<ConfigOptions>(
+        group,
+        "show",
+        "Prints every setting; with --origin also where it came from.",
+        "stint config show --origin",
+        [](Syntax& syntax, ConfigOptions& options) {
+            syntax.Switch("--origin", options.origin, "show where each value came from");
+        },
+        ShowConfig
+    );
+}
+
+}  // namespace stint::cli

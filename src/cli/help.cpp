@@ -1,0 +1,87 @@
+// stint help [TOPIC | COMMAND…]
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "base/nearest.h"
+#include "cli/program.h"
+#include "stint_cli_pages_embedded.h"
+
+namespace stint::cli {
+
+namespace {
+
+struct HelpOptions {
+    std::vector<std::string> words;
+};
+
+std::string EnvironmentPage() {
+    std::string page = "Environment variables\n\n";
+    auto entry = [&](std::string_view name, std::string_view help) {
+        page += fmt::format("  {:26}{}\n", name, help);
+    };
+    for (const node::SettingSpec& spec : node::SettingSpecs()) {
+        std::string fallback =
+            spec.fallback.empty() ? "" : fmt::format(" (default: {})", spec.fallback);
+        entry(spec.environment, fmt::format("{}{}", spec.help, fallback));
+    }
+    entry("STINT_CONFIG", "configuration file instead of ./stint.toml");
+    entry("NO_COLOR", "no colour, whatever the terminal can");
+    entry("FORCE_COLOR", "colour even when standard output is no terminal");
+    page += "\nA flag wins over the environment, the environment over files: stint help config.\n";
+    return page;
+}
+
+std::optional<std::string> Topic(std::string_view name) {
+    if (name == "exit-codes") return std::string(pages::k_exit_codes);
+    if (name == "filters") return std::string(pages::k_filters);
+    if (name == "config") return std::string(pages::k_config);
+    if (name == "environment") return EnvironmentPage();
+    return std::nullopt;
+}
+
+int PrintHelp(const Program& program, const std::vector<std::string>& words) {
+    if (words.size() == 1) {
+        if (auto page = Topic(words[0])) {
+            fmt::print("{}", *page);
+            return kOk;
+        }
+    }
+    std::string help = program.HelpOf(words);
+    if (!help.empty()) {
+        fmt::print("{}", help);
+        return kOk;
+    }
+    constexpr std::array<std::string_view, 4> kTopics = {
+        "exit-codes", "filters", "config", "environment"};
+    auto near = base::Nearest(words.front(), kTopics);
+    throw CommandError(
+        kUsage,
+        fmt::format(
+            "there is no help about \"{}\"{}; the topics are {}, and every command",
+            fmt::join(words, " "),
+            near.empty() ? "" : fmt::format("; nearest: {}", near),
+            fmt::join(kTopics, ", ")
+        )
+    );
+}
+
+}  // namespace
+
+void AddHelp(Program& program) {
+    program.Command<HelpOptions>(
+        program.root(),
+        "help",
+        "Explains a command or a topic: exit-codes, environment, filters, config.",
+        "stint help exit-codes\nstint help task list",
+        [](Syntax& syntax, HelpOptions& options) {
+            syntax.Words("TOPIC", options.words, "a topic or the words of a command");
+        },
+        [&program](Invocation&, const HelpOptions& options) {
+            return PrintHelp(program, options.words);
+        }
+    );
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,157 @@
+// stint queue list | pause | resume | cap
+#include <charconv>
+
+#include "base/text.h"
+#include "cli/program.h"
+#include "node/json_view.h"
+
+namespace stint::cli {
+
+namespace {
+
+struct QueueOptions {
+    std::vector<std::string> names;
+    std::string name, cap;
+};
+struct NoOptions {};
+
+int ListQueues(Invocation& invocation, const NoOptions&) {
+    node::Client client = invocation.LookAtStore();
+    Listing listing;
+    listing.name = "queues";
+    listing.headers = {"QUEUE", "STATE", "WAITING", "RUNNING", "CAP"};
+    for (const model::QueueRecord& queue : client.Queues()) {
+        bool paused = queue.settings.paused;
+        listing.rows.push_back(
+            {{queue.settings.name},
+             {paused ? "paused" : "open", paused ? Tint::kWarn : Tint::kGood},
+             {std::to_string(queue.waiting)},
+             {std::to_string(queue.running)},
+             {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"}}
+        );
+        listing.objects.push_back(node::ToJson(queue));
+        listing.ids.push_back(queue.settings.name);
+    }
+    invocation.out().Print(listing);
+    if (listing.rows.empty()) invocation.Say("no queues yet; a task's first submit makes one");
+    return kOk;
+}
+
+// A name that is not there is most likely a typing mistake: a pause that hits nothing is worse than
+// a refusal.
+void NeedQueue(node::Client& client, const std::string& name) {
+    std::vector<std::string> names;
+    for (const model::QueueRecord& queue : client.Queues()) {
+        if (queue.settings.name == name) return;
+        names.push_back(queue.settings.name);
+    }
+    throw CommandError(
+        kNotFound,
+        fmt::format(
+            "there is no queue {}; the queues are: {}",
+            base::Quoted(name),
+            names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))
+        )
+    );
+}
+
+void PrintQueue(const Invocation& invocation, node::Client& client, const std::string& name) {
+    for (const model::QueueRecord& queue : client.Queues()) {
+        if (queue.settings.name != name) continue;
+        invocation.out().Print(
+            {{"queue", {name}},
+             {"state", {queue.settings.paused ? "paused" : "open"}},
+             {"cap", {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"}}},
+            node::ToJson(queue),
+            name
+        );
+    }
+}
+
+int SetPaused(Invocation& invocation, const QueueOptions& options, bool paused) {
+    node::Client client = invocation.LookAtStore();
+    for (const std::string& name : options.names) NeedQueue(client, name);
+    for (const std::string& name : options.names) {
+        auto change = [&](model::QueueSettings& settings) { settings.paused = paused; };
+        client.ChangeQueue(name, change, invocation.actor());
+        PrintQueue(invocation, client, name);
+    }
+    if (paused)
+        invocation.Suggest("running tasks finish; waiting ones stay until: stint queue resume");
+    return kOk;
+}
+
+int SetCap(Invocation& invocation, const QueueOptions& options) {
+    std::optional<std::int64_t> cap;
+    if (options.cap != "none") {
+        std::int64_t number = 0;
+        const char* end = options.cap.data() + options.cap.size();
+        auto [rest, error] = std::from_chars(options.cap.data(), end, number);
+        if (error != std::errc{} || rest != end || number < 0) {
+            throw CommandError(
+                kUsage,
+                fmt::format(
+                    "the cap is {}; it must be a whole number of waiting tasks, or none",
+                    base::Quoted(options.cap)
+                )
+            );
+        }
+        cap = number;
+    }
+    node::Client client = invocation.OpenStore();
+    auto change = [&](model::QueueSettings& settings) { settings.cap = cap; };
+    client.ChangeQueue(options.name, change, invocation.actor());
+    PrintQueue(invocation, client, options.name);
+    return kOk;
+}
+
+void DefineNames(Syntax& syntax, QueueOptions& options) {
+    syntax.Words("QUEUE", options.names, "names of queues", Syntax::Need::kRequired);
+}
+
+}  // namespace
+
+void AddQueue(Program& program) {
+    CLI::App& group = program.Group(program.root(), "queue", "Queues: see, pause, limit them.");
+    program.Command<NoOptions>(
+        group,
+        "list",
+        "Lists queues with what waits and runs in them.",
+        "stint queue list",
+        [](Syntax&, NoOptions&) {},
+        ListQueues
+    );
+    program.Command<QueueOptions>(
+        group,
+        "pause",
+        "Nothing of the queue is started until it is resumed.",
+        "stint queue pause mail",
+        DefineNames,
+        [](Invocation& invocation, const QueueOptions& options) {
+            return SetPaused(invocation, options, true);
+        }
+    );
+    program.Command<QueueOptions>(
+        group,
+        "resume",
+        "Undoes a pause.",
+        "stint queue resume mail",
+        DefineNames,
+        [](Invocation& invocation, const QueueOptions& options) {
+            return SetPaused(invocation, options, false);
+        }
+    );
+    program.Command<QueueOptions>(
+        group,
+        "cap",
+        "Refuses submits while this many tasks wait; none removes the limit.",
+        "stint queue cap mail 10000\nstint queue cap mail none",
+        [](Syntax& syntax, QueueOptions& options) {
+            syntax.Word("QUEUE", options.name, "name of the queue", Syntax::Need::kRequired);
+            syntax.Word("CAP", options.cap, "number of tasks, or none", Syntax::Need::kRequired);
+        },
+        SetCap
+    );
+}
+
+}  // namespace stint::cli

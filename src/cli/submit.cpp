@@ -1,0 +1,273 @@
+// stint submit: one task, or many from lines of JSON.
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "base/nearest.h"
+#include "base/text.h"
+#include "cli/program.h"
+#include "cli/signals.h"
+#include "cli/submit_request.h"
+#include "cli/verdict.h"
+
+namespace stint::cli {
+
+namespace {
+
+constexpr std::size_t kLinesPerTransaction = 500;
+
+struct SubmitOptions {
+    SubmitFlags flags;
+    std::string jsonl;
+    bool wait = false;
+    std::optional<std::string> wait_for;
+};
+
+std::string ReadAll(std::istream& input, const std::string& what) {
+    std::ostringstream text;
+    text << input.rdbuf();
+    if (input.bad()) throw CommandError(kUsage, fmt::format("cannot read {}", what));
+    return text.str();
+}
+
+// JSON itself, @FILE, or - for standard input.
+std::string ReadInput(const std::string& word) {
+    if (word.empty()) return "null";
+    if (word == "-") return ReadAll(std::cin, "standard input");
+    if (word[0] != '@') return word;
+    std::ifstream file(word.substr(1), std::ios::binary);
+    if (!file) {
+        throw CommandError(
+            kUsage, fmt::format("cannot read the input file {}", base::Quoted(word.substr(1)))
+        );
+    }
+    return ReadAll(file, word.substr(1));
+}
+
+int ExitOfReply(const node::SubmitReply& reply) {
+    if (reply.accepted()) return kOk;
+    if (reply.kind == node::SubmitReply::Kind::kConflict) return kConflict;
+    return reply.kind == node::SubmitReply::Kind::kInvalid ? kUsage : kFailed;
+}
+
+std::string_view KindName(node::SubmitReply::Kind kind) {
+    using Kind = node::SubmitReply::Kind;
+    switch (kind) {
+        case Kind::kCreated:
+            return "created";
+        case Kind::kExisting:
+            return "existing";
+        case Kind::kReplaced:
+            return "replaced";
+        case Kind::kThrottled:
+            return "throttled";
+        case Kind::kConflict:
+            return "conflict";
+        case Kind::kQueueFull:
+            return "queue_full";
+        case Kind::kInvalid:
+            return "invalid";
+    }
+    return "invalid";
+}
+
+// The id in a table too: what a script reads and a person copies is the same line.
+void PrintReply(const Output& out, const node::SubmitReply& reply) {
+    std::string id = reply.id.ToString();
+    switch (out.format()) {
+        case Format::kTable:
+        case Format::kIds:
+            out.Line(id);
+            return;
+        case Format::kJson:
+        case Format::kJsonl:
+            out.Line(Dump({{"id", id}, {"result", KindName(reply.kind)}}));
+            return;
+        case Format::kNone:
+            return;
+    }
+}
+
+// A name that no worker has registered is most often a typing mistake; it is accepted all the same.
+void HintUnknownType(
+    const Invocation& invocation,
+    const std::string& type,
+    const std::vector<model::TypeRecord>& types
+) {
+    std::vector<std::string> names;
+    for (const model::TypeRecord& known : types) {
+        if (known.defaults.type == type) return;
+        names.push_back(known.defaults.type);
+    }
+    auto near = base::Nearest(type, names);
+    std::string hint;
+    if (!near.empty())
+        hint = fmt::format("; nearest known: {}", near);
+    else if (names.empty())
+        hint = "; no worker has run on this store yet: stint worker start";
+    invocation.Say(
+        "note: no worker knows the type \"{}\" yet{}. It waits until one does.", type, hint
+    );
+}
+
+int SubmitOne(Invocation& invocation, const SubmitOptions& options) {
+    std::string input = ReadInput(options.flags.input);
+    node::Client client = invocation.OpenStore();
+    auto types = client.Types();
+    RequestContext context{
+        client.Now(), TenantId(invocation.config().Number("tenant")), invocation.actor(), types};
+    model::NewTask task = MakeRequest(options.flags, std::move(input), context);
+    node::SubmitReply reply = client.Submit({&task, 1}).at(0);
+    if (!reply.accepted()) throw CommandError(ExitOfReply(reply), reply.message);
+    HintUnknownType(invocation, task.type, types);
+    if (reply.kind != node::SubmitReply::Kind::kCreated) {
+        invocation.Say(
+            "note: task {} stands for this request ({})", reply.id.ToString(), KindName(reply.kind)
+        );
+    }
+    if (!options.wait && !options.wait_for) {
+        PrintReply(invocation.out(), reply);
+        invocation.Suggest("follow it with: stint task wait {}", reply.id.ToString());
+        return kOk;
+    }
+    if (invocation.out().format() == Format::kIds) PrintReply(invocation.out(), reply);
+    return AwaitVerdict(invocation, client, {reply.id}, options.wait_for);
+}
+
+// Reads lines, submits them in transactions of kLinesPerTransaction, prints an id for each that was
+// accepted. A line that is wrong stops nothing: it is named and counted.
+class LineSubmitter {
+public:
+    LineSubmitter(Invocation& invocation, const SubmitFlags& flags)
+        : invocation_(invocation),
+          flags_(flags),
+          client_(invocation.OpenStore()),
+          types_(client_.Types()),
+          context_{
+              client_.Now(),
+              TenantId(invocation.config().Number("tenant")),
+              invocation.actor(),
+              types_} {}
+
+    int Run(std::istream& input) {
+        std::string line;
+        while (std::getline(input, line)) {
+            ++line_number_;
+            if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+            try {
+                batch_.push_back(MakeRequestFromLine(flags_, line, context_));
+                numbers_.push_back(line_number_);
+            } catch (const CommandError& error) {
+                Refuse(line_number_, error.what(), error.exit());
+            }
+            if (batch_.size() == kLinesPerTransaction) Flush();
+        }
+        Flush();
+        invocation_.Say("submitted {}, refused {}", accepted_, refused_);
+        return exit_;
+    }
+
+private:
+    void Refuse(std::size_t number, std::string_view why, int exit) {
+        invocation_.Warn(fmt::format("line {}: {}", number, why));
+        ++refused_;
+        if (exit_ == kOk) exit_ = exit;
+    }
+
+    void Flush() {
+        if (batch_.empty()) return;
+        auto replies = client_.Submit(batch_);
+        for (std::size_t i = 0; i < replies.size(); ++i) {
+            if (replies[i].accepted()) {
+                ++accepted_;
+                PrintReply(invocation_.out(), replies[i]);
+            } else {
+                Refuse(numbers_[i], replies[i].message, ExitOfReply(replies[i]));
+            }
+        }
+        batch_.clear();
+        numbers_.clear();
+    }
+
+    Invocation& invocation_;
+    const SubmitFlags& flags_;
+    node::Client client_;
+    std::vector<model::TypeRecord> types_;
+    RequestContext context_;
+    std::vector<model::NewTask> batch_;
+    std::vector<std::size_t> numbers_;  // the lines of the batch
+    std::size_t line_number_ = 0, accepted_ = 0, refused_ = 0;
+    int exit_ = kOk;
+};
+
+int SubmitLines(Invocation& invocation, const SubmitOptions& options) {
+    if (!options.flags.input.empty()) {
+        throw CommandError(kUsage, "--jsonl takes the input from its lines; leave the JSON out");
+    }
+    if (options.wait || options.wait_for) {
+        throw CommandError(
+            kUsage,
+            "--jsonl does not wait; pipe the ids: stint submit --jsonl - | stint task wait -"
+        );
+    }
+    std::ifstream file;
+    if (options.jsonl != "-") {
+        file.open(options.jsonl, std::ios::binary);
+        if (!file) {
+            throw CommandError(kUsage, fmt::format("cannot read {}", base::Quoted(options.jsonl)));
+        }
+    }
+    LineSubmitter submitter(invocation, options.flags);
+    return submitter.Run(options.jsonl == "-" ? std::cin : file);
+}
+
+int Submit(Invocation& invocation, const SubmitOptions& options) {
+    if (!options.jsonl.empty()) return SubmitLines(invocation, options);
+    if (options.flags.type.empty()) {
+        throw CommandError(
+            kUsage, "the task's type is missing: stint submit TYPE [JSON], for example echo '{}'"
+        );
+    }
+    return SubmitOne(invocation, options);
+}
+
+void Define(Syntax& syntax, SubmitOptions& options) {
+    SubmitFlags& flags = options.flags;
+    syntax.Word("TYPE", flags.type, "the task's type, such as image.resize");
+    syntax.Word("INPUT", flags.input, "JSON, @FILE, or - for standard input");
+    syntax.Text("--queue", flags.queue, "NAME", "queue");
+    syntax.Number("--priority", flags.priority, "N", "0 to 255, higher first");
+    syntax.Text("--delay", flags.delay, "DURATION", "due this long from now: 90s, 5m, 2h, 3d");
+    syntax.Text("--at", flags.at, "TIME", "due at this instant: RFC 3339 or now+10m");
+    syntax.Text("--start-by", flags.start_by, "TIME", "dead if it has not started by then");
+    syntax.Text("--timeout", flags.timeout, "DURATION", "of one attempt");
+    syntax.Number("--max-attempts", flags.max_attempts, "N", "in all; 0 = no limit");
+    syntax.Text("--key", flags.key, "TEXT", "idempotency key: the same request is stored once");
+    syntax.Text("--unique", flags.unique, "TEXT", "at most one live task of the type has this key");
+    syntax.Text(
+        "--on-duplicate", flags.on_duplicate, "POLICY", "for --unique: return, replace or error"
+    );
+    syntax.Repeated("--tag", flags.tags, "TAG", "tag; may be repeated");
+    syntax.Number("--tenant", flags.tenant, "N", "tenant");
+    syntax.Text("--jsonl", options.jsonl, "FILE", "many: a file of JSON lines, or -");
+    syntax.Switch("--wait", options.wait, "wait for the end; the exit code is the verdict");
+    syntax.Text("--wait-for", options.wait_for, "DURATION", "wait at most this long");
+}
+
+}  // namespace
+
+void AddSubmit(Program& program) {
+    program.Command<SubmitOptions>(
+        program.root(),
+        "submit",
+        "Submits a task and prints its id.",
+        "stint submit echo '{\"hi\": 1}'\n"
+        "stint submit report @month.json --queue slow --delay 5m --tag nightly\n"
+        "stint submit mail.send - --key order-17 < mail.json\n"
+        "stint submit --jsonl - < tasks.jsonl",
+        Define,
+        Submit
+    );
+}
+
+}  // namespace stint::cli
