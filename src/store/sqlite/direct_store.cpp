@@ -252,7 +252,11 @@ Result<void> DirectStore::Write(const std::function<Result<void>(Transaction&)>&
     }
 }
 
-Result<std::unique_ptr<Transaction>> DirectStore::Borrow(void*) {
+Result<std::unique_ptr<Transaction>> DirectStore::Borrow(void* native_connection) {
+    return RefuseBorrow(native_connection);
+}
+
+Error DirectStore::RefuseBorrow(void*) {
     return base::MakeError(
         Code::kInvalid,
         "a SQLite store cannot join a transaction of another connection, which would be a second "

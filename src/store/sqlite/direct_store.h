@@ -53,9 +53,12 @@ public:
     Result<void> Write(const std::function<Result<void>(Transaction&)>& work) override;
     Result<std::unique_ptr<Transaction>> Borrow(void* native_connection) override;
 
+    static Error RefuseBorrow(void* native_connection);
+
     // On behalf of another process, or of another handle of this one.
     NodeId OpenSessionFor(const NewSession& session, const Opener& opener);
     Writer::Totals totals() { return writer_.totals(); }
+    std::size_t queued() { return writer_.queued(); }
 
 private:
     // Runs `member(Ops&)` in the next group and returns what it returned.

@@ -15,10 +15,6 @@ namespace {
 
 const std::array kScripts = {&migrations::k_001_init};
 
-int SchemaOf(sqlite::Connection& db) {
-    return static_cast<int>(db.Pragma("user_version"));
-}
-
 }  // namespace
 
 int KnownSchema() {
@@ -26,7 +22,11 @@ int KnownSchema() {
 }
 
 MigrationPlan PlanMigration(sqlite::Connection& db) {
-    MigrationPlan plan{.from = SchemaOf(db), .to = KnownSchema(), .sql = {}};
+    return PlanFrom(static_cast<int>(db.Pragma("user_version")));
+}
+
+MigrationPlan PlanFrom(int schema) {
+    MigrationPlan plan{.from = schema, .to = KnownSchema(), .sql = {}};
     if (plan.from > plan.to || plan.from < 0) {
         throw WrongSchema(fmt::format(
             "this file was written by a newer stint (schema {}, this program knows {}): upgrade "

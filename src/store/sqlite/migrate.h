@@ -15,6 +15,7 @@ struct MigrationPlan {
     std::string sql;  // what is run; empty when there is nothing to do
 };
 
+MigrationPlan PlanFrom(int schema);
 // What Migrate would run. Throws WrongSchema when the file is newer than this program.
 MigrationPlan PlanMigration(sqlite::Connection& db);
 // Brings the schema up to date in one transaction; several callers at once are safe: the first one

@@ -90,6 +90,11 @@ Writer::Totals Writer::totals() {
     return totals_;
 }
 
+std::size_t Writer::queued() {
+    std::lock_guard guard(mutex_);
+    return queue_.size();
+}
+
 void Writer::Loop() {
     while (true) {
         Group group;

@@ -48,6 +48,7 @@ public:
         std::int64_t groups = 0;
     };
     Totals totals();
+    std::size_t queued();  // members that wait for the next group
 
 private:
     struct Member {

@@ -1,0 +1,83 @@
+// What owner and client agree on.
+//
+//   connect      owner → client   hello: magic, version, refusal ("" = welcome)
+//                client → owner   hello: magic, version, handle
+//   then, any number of times
+//                client → owner   operation, arguments
+//                owner → client   outcome, reply or message
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "store/sqlite/process.h"
+#include "store/sqlite/wire.h"
+
+namespace stint::store::lite {
+
+inline constexpr std::uint32_t kMagic = 0x53544e54;  // "STNT"
+inline constexpr int kProtocolVersion = 1;
+
+enum class Operation : std::uint8_t {
+    kInfo = 1,
+    kNow,
+    kReserveIds,
+    kPublishTypes,
+    kTypes,
+    kSubmit,
+    kOpenSession,
+    kRenew,
+    kCloseSession,
+    kSessions,
+    kNodes,
+    kClaim,
+    kSettle,
+    kReclaim,
+    kFinishBackground,
+    kSettledBy,
+    kCancel,
+    kRetry,
+    kDiscard,
+    kEdit,
+    kGet,
+    kFindByIdempotencyKey,
+    kList,
+    kCounts,
+    kAttempts,
+    kAudit,
+    kFinished,
+    kExplain,
+    kSetQueue,
+    kQueues,
+    kHousekeep,
+    kCheck,
+};
+
+enum class Outcome : std::uint8_t {
+    kReply,
+    kUnavailable,
+    kCommitUnknown,
+    kWrongSchema,
+};
+
+struct OwnerHello {
+    std::uint32_t magic = kMagic;
+    int version = kProtocolVersion;
+    std::string refusal;
+};
+struct ClientHello {
+    std::uint32_t magic = kMagic;
+    int version = kProtocolVersion;
+    HandleId handle;
+};
+
+template <class A>
+void Fields(A& a, OwnerHello& x) {
+    a(x.magic, x.version, x.refusal);
+}
+template <class A>
+void Fields(A& a, ClientHello& x) {
+    a(x.magic, x.version, x.handle);
+}
+
+}  // namespace stint::store::lite

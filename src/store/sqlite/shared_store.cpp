@@ -1,0 +1,475 @@
+#include "store/sqlite/shared_store.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "base/result.h"
+#include "base/test_point.h"
+#include "sqlite/error.h"
+#include "sqlite/filesystem.h"
+#include "store/sqlite/migrate.h"
+
+namespace stint::store::lite {
+
+namespace {
+
+constexpr Duration kLookAgain = std::chrono::milliseconds{10};
+
+// One file has one name, whatever links lead to it: the lock and the socket lie beside that name.
+SqliteOptions Canonical(SqliteOptions options) {
+    std::error_code error;
+    auto path = std::filesystem::weakly_canonical(std::filesystem::absolute(options.path), error);
+    if (!error) options.path = path.string();
+    if (auto good = sqlite::CheckFilesystem(options.path); !good)
+        throw Unavailable(good.error().message);
+    return options;
+}
+
+template <class T>
+std::vector<T> Copy(std::span<const T> values) {
+    return {values.begin(), values.end()};
+}
+
+// The reply itself, or what the owner says instead.
+template <class Reply>
+Reply DecodeReply(const std::string& bytes) {
+    Decoder in(bytes);
+    Outcome outcome{};
+    in(outcome);
+    if (outcome == Outcome::kReply) {
+        if constexpr (std::is_void_v<Reply>) {
+            in.End();
+            return;
+        } else {
+            Reply reply{};
+            in(reply);
+            in.End();
+            return reply;
+        }
+    }
+    std::string message;
+    in(message);
+    if (outcome == Outcome::kCommitUnknown) throw CommitUnknown(message);
+    if (outcome == Outcome::kWrongSchema) throw WrongSchema(message);
+    throw Unavailable(message);
+}
+
+// Result<State> has no empty value to decode into.
+template <>
+Result<State> DecodeReply<Result<State>>(const std::string& bytes) {
+    Decoder in(bytes);
+    Outcome outcome{};
+    in(outcome);
+    if (outcome != Outcome::kReply) DecodeReply<void>(bytes);
+    Result<State> reply = State::kOpen;
+    in(reply);
+    return reply;
+}
+
+}  // namespace
+
+SharedStore::SharedStore(const SqliteOptions& options)
+    : options_(Canonical(options)),
+      socket_(SocketPath(options_.path)),
+      self_{base::SystemRandom().MakeId<HandleId>(), ProcessIdentity(getpid())} {
+    Current();
+}
+
+std::shared_ptr<SharedStore::Role> SharedStore::Current() {
+    std::lock_guard guard(mutex_);
+    if (!role_) role_ = FindRole();
+    return role_;
+}
+
+void SharedStore::Leave(const std::shared_ptr<Role>& role) {
+    std::lock_guard guard(mutex_);
+    if (role_ == role) role_.reset();
+}
+
+bool SharedStore::is_owner() {
+    return Current()->direct != nullptr;
+}
+
+std::shared_ptr<SharedStore::Role> SharedStore::FindRole() {
+    base::Instant until = base::SystemClock().Now() + options_.patience;
+    while (true) {
+        if (!options_.force_client) {
+            if (auto lock = OwnerLock::TryTake(options_.path)) return BecomeOwner(std::move(*lock));
+        }
+        if (auto client = Client::Open(socket_, self_.handle, options_.reply_timeout)) {
+            auto role = std::make_shared<Role>();
+            role->client = std::move(client);
+            return role;
+        }
+        if (base::SystemClock().Now() > until) {
+            throw Unavailable(fmt::format(
+                "{} is owned by another process ({}) that does not answer",
+                options_.path,
+                OwnerLock::Holder(options_.path)
+            ));
+        }
+        std::this_thread::sleep_for(kLookAgain);
+    }
+}
+
+std::shared_ptr<SharedStore::Role> SharedStore::BecomeOwner(OwnerLock lock) {
+    base::TestPoint("sqlite.locked");
+    auto role = std::make_shared<Role>();
+    role->lock.emplace(std::move(lock));
+    try {
+        role->direct = std::make_unique<DirectStore>(options_, self_);
+    } catch (const sqlite::Error& error) {
+        throw Unavailable(fmt::format("cannot open {}: {}", options_.path, error.what()));
+    }
+    role->server =
+        std::make_unique<Server>(*role->direct, socket_, options_.max_clients, options_.log);
+    return role;
+}
+
+template <class Reply, class Direct, class... Args>
+Reply SharedStore::Do(Operation operation, Effect effect, Direct&& direct, const Args&... args) {
+    std::string request;
+    base::Instant until = base::SystemClock().Now() + options_.patience;
+    while (true) {
+        std::shared_ptr<Role> role = Current();
+        if (role->direct) return direct(*role->direct);
+        if (request.empty()) {
+            Encoder out;
+            out(operation, args...);
+            request = out.Take();
+        }
+        try {
+            return DecodeReply<Reply>(role->client->Call(request));
+        } catch (const OwnerGone& gone) {
+            Leave(role);
+            if (gone.sent && effect == Effect::kChange) {
+                throw CommitUnknown("the process that owns the store went away before it answered");
+            }
+            // Otherwise nothing was changed: ask the next owner, which may be this process.
+            if (base::SystemClock().Now() > until)
+                throw Unavailable("the store's owners keep going away");
+        } catch (const WireError& error) {
+            Leave(role);
+            throw CommitUnknown(fmt::format("the store's owner answered nonsense: {}", error.what())
+            );
+        }
+    }
+}
+
+StoreInfo SharedStore::Info() {
+    return Do<StoreInfo>(Operation::kInfo, Effect::kRead, [](DirectStore& s) { return s.Info(); });
+}
+
+Time SharedStore::Now() {
+    return Do<Time>(Operation::kNow, Effect::kRead, [](DirectStore& s) { return s.Now(); });
+}
+
+TaskId SharedStore::ReserveIds(int count) {
+    return Do<TaskId>(
+        Operation::kReserveIds,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.ReserveIds(count); },
+        count
+    );
+}
+
+void SharedStore::PublishTypes(std::span<const TypeDefaults> types) {
+    Do<void>(
+        Operation::kPublishTypes,
+        Effect::kChange,
+        [&](DirectStore& s) { s.PublishTypes(types); },
+        Copy(types)
+    );
+}
+
+std::vector<TypeRecord> SharedStore::Types() {
+    return Do<std::vector<TypeRecord>>(Operation::kTypes, Effect::kRead, [](DirectStore& s) {
+        return s.Types();
+    });
+}
+
+std::vector<SubmitReply> SharedStore::Submit(std::span<const NewTask> tasks) {
+    return Do<std::vector<SubmitReply>>(
+        Operation::kSubmit,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Submit(tasks); },
+        Copy(tasks)
+    );
+}
+
+NodeId SharedStore::OpenSession(const NewSession& session) {
+    return Do<NodeId>(
+        Operation::kOpenSession,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.OpenSession(session); },
+        session
+    );
+}
+
+RenewReply SharedStore::Renew(const RenewRequest& request) {
+    return Do<RenewReply>(
+        Operation::kRenew,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Renew(request); },
+        request
+    );
+}
+
+void SharedStore::CloseSession(SessionId session) {
+    Do<void>(
+        Operation::kCloseSession,
+        Effect::kChange,
+        [&](DirectStore& s) { s.CloseSession(session); },
+        session
+    );
+}
+
+std::vector<SessionRecord> SharedStore::Sessions() {
+    return Do<std::vector<SessionRecord>>(Operation::kSessions, Effect::kRead, [](DirectStore& s) {
+        return s.Sessions();
+    });
+}
+
+std::vector<NodeRecord> SharedStore::Nodes() {
+    return Do<std::vector<NodeRecord>>(Operation::kNodes, Effect::kRead, [](DirectStore& s) {
+        return s.Nodes();
+    });
+}
+
+ClaimReply SharedStore::Claim(const ClaimRequest& request) {
+    return Do<ClaimReply>(
+        Operation::kClaim,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Claim(request); },
+        request
+    );
+}
+
+std::vector<SettleReply> SharedStore::Settle(std::span<const Settlement> settlements) {
+    return Do<std::vector<SettleReply>>(
+        Operation::kSettle,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Settle(settlements); },
+        Copy(settlements)
+    );
+}
+
+ReclaimReply SharedStore::Reclaim(const ReclaimRequest& request) {
+    return Do<ReclaimReply>(
+        Operation::kReclaim,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Reclaim(request); },
+        request
+    );
+}
+
+Result<State> SharedStore::FinishBackground(const BackgroundFinish& finish) {
+    return Do<Result<State>>(
+        Operation::kFinishBackground,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.FinishBackground(finish); },
+        finish
+    );
+}
+
+std::optional<SettleReply> SharedStore::SettledBy(TaskId task, LeaseToken token) {
+    return Do<std::optional<SettleReply>>(
+        Operation::kSettledBy,
+        Effect::kRead,
+        [&](DirectStore& s) { return s.SettledBy(task, token); },
+        task,
+        token
+    );
+}
+
+std::vector<CancelReply> SharedStore::Cancel(
+    std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+) {
+    return Do<std::vector<CancelReply>>(
+        Operation::kCancel,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Cancel(tasks, actor, reason); },
+        Copy(tasks),
+        actor,
+        reason
+    );
+}
+
+std::vector<RetryReply> SharedStore::Retry(std::span<const TaskId> tasks, std::string_view actor) {
+    return Do<std::vector<RetryReply>>(
+        Operation::kRetry,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Retry(tasks, actor); },
+        Copy(tasks),
+        actor
+    );
+}
+
+std::vector<RetryReply> SharedStore::Discard(
+    std::span<const TaskId> tasks, std::string_view actor
+) {
+    return Do<std::vector<RetryReply>>(
+        Operation::kDiscard,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Discard(tasks, actor); },
+        Copy(tasks),
+        actor
+    );
+}
+
+Result<void> SharedStore::Edit(TaskId task, const TaskEdit& edit, std::string_view actor) {
+    return Do<Result<void>>(
+        Operation::kEdit,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Edit(task, edit, actor); },
+        task,
+        edit,
+        actor
+    );
+}
+
+std::optional<TaskRecord> SharedStore::Get(TaskId task) {
+    return Do<std::optional<TaskRecord>>(
+        Operation::kGet, Effect::kRead, [&](DirectStore& s) { return s.Get(task); }, task
+    );
+}
+
+std::optional<TaskId> SharedStore::FindByIdempotencyKey(TenantId tenant, std::string_view key) {
+    return Do<std::optional<TaskId>>(
+        Operation::kFindByIdempotencyKey,
+        Effect::kRead,
+        [&](DirectStore& s) { return s.FindByIdempotencyKey(tenant, key); },
+        tenant,
+        key
+    );
+}
+
+TaskPage SharedStore::List(const ListRequest& request) {
+    return Do<TaskPage>(
+        Operation::kList, Effect::kRead, [&](DirectStore& s) { return s.List(request); }, request
+    );
+}
+
+std::map<CountKey, std::int64_t> SharedStore::Counts(const TaskFilter& filter) {
+    return Do<std::map<CountKey, std::int64_t>>(
+        Operation::kCounts, Effect::kRead, [&](DirectStore& s) { return s.Counts(filter); }, filter
+    );
+}
+
+std::vector<AttemptRecord> SharedStore::Attempts(TaskId task) {
+    return Do<std::vector<AttemptRecord>>(
+        Operation::kAttempts, Effect::kRead, [&](DirectStore& s) { return s.Attempts(task); }, task
+    );
+}
+
+std::vector<AuditEntry> SharedStore::Audit(const AuditRequest& request) {
+    return Do<std::vector<AuditEntry>>(
+        Operation::kAudit, Effect::kRead, [&](DirectStore& s) { return s.Audit(request); }, request
+    );
+}
+
+std::vector<FinishedTask> SharedStore::Finished(std::span<const TaskId> tasks) {
+    return Do<std::vector<FinishedTask>>(
+        Operation::kFinished,
+        Effect::kRead,
+        [&](DirectStore& s) { return s.Finished(tasks); },
+        Copy(tasks)
+    );
+}
+
+std::vector<Explanation> SharedStore::Explain(TaskId task, const ClaimRequest& claimer) {
+    return Do<std::vector<Explanation>>(
+        Operation::kExplain,
+        Effect::kRead,
+        [&](DirectStore& s) { return s.Explain(task, claimer); },
+        task,
+        claimer
+    );
+}
+
+void SharedStore::SetQueue(const QueueSettings& settings, std::string_view actor) {
+    Do<void>(
+        Operation::kSetQueue,
+        Effect::kChange,
+        [&](DirectStore& s) { s.SetQueue(settings, actor); },
+        settings,
+        actor
+    );
+}
+
+std::vector<QueueRecord> SharedStore::Queues() {
+    return Do<std::vector<QueueRecord>>(Operation::kQueues, Effect::kRead, [](DirectStore& s) {
+        return s.Queues();
+    });
+}
+
+HousekeepReply SharedStore::Housekeep(const HousekeepRequest& request) {
+    return Do<HousekeepReply>(
+        Operation::kHousekeep,
+        Effect::kChange,
+        [&](DirectStore& s) { return s.Housekeep(request); },
+        request
+    );
+}
+
+std::vector<CheckFinding> SharedStore::Check() {
+    return Do<std::vector<CheckFinding>>(Operation::kCheck, Effect::kRead, [](DirectStore& s) {
+        return s.Check();
+    });
+}
+
+Result<void> SharedStore::Write(const std::function<Result<void>(Transaction&)>& work) {
+    std::shared_ptr<Role> role = Current();
+    if (role->direct) return role->direct->Write(work);
+    return base::MakeError(
+        Code::kInvalid,
+        "{} is owned by another process ({}), and only the owner can run a host's own SQL in the "
+        "store's "
+        "transaction: do it there, or submit and settle without it",
+        options_.path,
+        OwnerLock::Holder(options_.path)
+    );
+}
+
+Result<std::unique_ptr<Transaction>> SharedStore::Borrow(void* native_connection) {
+    return DirectStore::RefuseBorrow(native_connection);
+}
+
+}  // namespace stint::store::lite
+
+namespace stint::store {
+
+std::unique_ptr<Store> OpenSqliteStore(const SqliteOptions& options) {
+    return std::make_unique<lite::SharedStore>(options);
+}
+
+SqliteMigration MigrateSqlite(const SqliteOptions& given, bool dry_run) {
+    SqliteOptions options = lite::Canonical(given);
+    auto report = [](const lite::MigrationPlan& plan) {
+        return SqliteMigration{.from = plan.from, .to = plan.to, .sql = plan.sql};
+    };
+    try {
+        if (dry_run) {
+            if (!std::filesystem::exists(options.path)) return report(lite::PlanFrom(0));
+            sqlite::Connection reader(options.path, {});
+            return report(lite::PlanMigration(reader));
+        }
+        auto lock = lite::OwnerLock::TryTake(options.path);
+        if (!lock) {
+            throw Unavailable(fmt::format(
+                "{} is in use ({}): stop it first",
+                options.path,
+                lite::OwnerLock::Holder(options.path)
+            ));
+        }
+        sqlite::Connection writer(options.path, {.role = sqlite::OpenOptions::Role::kWriter});
+        return report(lite::Migrate(writer));
+    } catch (const sqlite::Error& error) {
+        throw Unavailable(fmt::format("cannot migrate {}: {}", options.path, error.what()));
+    }
+}
+
+}  // namespace stint::store

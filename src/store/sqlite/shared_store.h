@@ -1,0 +1,85 @@
+// The store as every process sees it: the owner's own, or through the owner's socket, whichever
+// this process happens to be. When the owner is gone, the next call finds a new one, or becomes it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "store/sqlite/client.h"
+#include "store/sqlite/direct_store.h"
+#include "store/sqlite/owner_lock.h"
+#include "store/sqlite/server.h"
+
+namespace stint::store::lite {
+
+class SharedStore final : public Store {
+public:
+    explicit SharedStore(const SqliteOptions& options);
+
+    StoreInfo Info() override;
+    Time Now() override;
+    TaskId ReserveIds(int count) override;
+    void PublishTypes(std::span<const TypeDefaults> types) override;
+    std::vector<TypeRecord> Types() override;
+    std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override;
+    NodeId OpenSession(const NewSession& session) override;
+    RenewReply Renew(const RenewRequest& request) override;
+    void CloseSession(SessionId session) override;
+    std::vector<SessionRecord> Sessions() override;
+    std::vector<NodeRecord> Nodes() override;
+    ClaimReply Claim(const ClaimRequest& request) override;
+    std::vector<SettleReply> Settle(std::span<const Settlement> settlements) override;
+    ReclaimReply Reclaim(const ReclaimRequest& request) override;
+    Result<State> FinishBackground(const BackgroundFinish& finish) override;
+    std::optional<SettleReply> SettledBy(TaskId task, LeaseToken token) override;
+    std::vector<CancelReply> Cancel(
+        std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+    ) override;
+    std::vector<RetryReply> Retry(std::span<const TaskId> tasks, std::string_view actor) override;
+    std::vector<RetryReply> Discard(std::span<const TaskId> tasks, std::string_view actor) override;
+    Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor) override;
+    std::optional<TaskRecord> Get(TaskId task) override;
+    std::optional<TaskId> FindByIdempotencyKey(TenantId tenant, std::string_view key) override;
+    TaskPage List(const ListRequest& request) override;
+    std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter) override;
+    std::vector<AttemptRecord> Attempts(TaskId task) override;
+    std::vector<AuditEntry> Audit(const AuditRequest& request) override;
+    std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) override;
+    std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) override;
+    void SetQueue(const QueueSettings& settings, std::string_view actor) override;
+    std::vector<QueueRecord> Queues() override;
+    HousekeepReply Housekeep(const HousekeepRequest& request) override;
+    std::vector<CheckFinding> Check() override;
+    Result<void> Write(const std::function<Result<void>(Transaction&)>& work) override;
+    Result<std::unique_ptr<Transaction>> Borrow(void* native_connection) override;
+
+    bool is_owner();
+
+private:
+    // What this process is at the moment. Ends in reverse: first the door, then the file, then the
+    // lock.
+    struct Role {
+        std::optional<OwnerLock> lock;
+        std::unique_ptr<DirectStore> direct;  // the owner
+        std::unique_ptr<Server> server;
+        std::unique_ptr<Client> client;  // or not
+    };
+    enum class Effect : std::uint8_t { kRead, kChange };
+
+    std::shared_ptr<Role> Current();
+    void Leave(const std::shared_ptr<Role>& role);
+    std::shared_ptr<Role> FindRole();
+    std::shared_ptr<Role> BecomeOwner(OwnerLock lock);
+
+    template <class Reply, class Direct, class... Args>
+    Reply Do(Operation operation, Effect effect, Direct&& direct, const Args&... args);
+
+    const SqliteOptions options_;
+    const std::string socket_;
+    const Opener self_;
+    std::mutex mutex_;
+    std::shared_ptr<Role> role_;  // guarded by mutex_; null: to be found
+};
+
+}  // namespace stint::store::lite
