@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "model/time_text.h"
@@ -26,8 +27,10 @@ std::string ProgressText(std::size_t done, std::size_t total, Duration elapsed) 
     double rate = static_cast<double>(done) * 1000.0 / static_cast<double>(elapsed.count());
     text += rate < 10 ? fmt::format("   {:.1f}/s", rate) : fmt::format("   {:.0f}/s", rate);
     if (done < total) {
-        auto left = static_cast<std::int64_t>(static_cast<double>(total - done) / rate * 1000.0);
-        text += fmt::format("   eta {}", model::RoughDuration(Duration{left / 1000 * 1000 + 1000}));
+        auto left = static_cast<std::int64_t>(std::ceil(static_cast<double>(total - done) / rate));
+        text += left < 60
+                    ? fmt::format("   eta {}s", left)
+                    : fmt::format("   eta {}", model::RoughDuration(std::chrono::seconds{left}));
     }
     return text;
 }

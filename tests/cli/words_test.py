@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""Help, exit codes, mistakes, configuration, formats: what needs no worker."""
+import os
+import pathlib
+
+import support
+from support import CliCase
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+COMMANDS = [
+    "", "demo crash", "submit", "task", "task list", "task get", "task wait", "task cancel",
+    "task retry", "task discard", "task edit", "task attempts", "task audit", "queue",
+    "queue list", "queue pause", "queue resume", "queue cap", "worker", "worker start",
+    "worker list", "store", "store migrate", "store check", "store info", "bench",
+    "bench drain", "bench submit", "bench latency", "config show", "version", "help",
+]
+TOPICS = ["exit-codes", "environment", "filters", "config"]
+
+
+class Help(CliCase):
+    def compare(self, name, text):
+        path = GOLDEN / f"{name}.txt"
+        if os.environ.get("STINT_UPDATE_GOLDEN"):
+            path.write_text(text, encoding="utf-8")
+        self.assertEqual(text, path.read_text(encoding="utf-8"), f"{path.name}; a changed help is "
+                         "checked in with STINT_UPDATE_GOLDEN=1")
+
+    def test_every_command_has_its_golden_help(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                answer = self.run_stint(*command.split(), "--help")
+                self.compare("help-" + (command.replace(" ", "-") or "stint"), answer.out)
+                self.assertEqual(answer.err, "")
+
+    def test_every_topic_has_its_golden_page(self):
+        for topic in TOPICS:
+            with self.subTest(topic=topic):
+                self.compare("topic-" + topic, self.run_stint("help", topic).out)
+
+    def test_lines_fit_a_terminal(self):
+        for path in GOLDEN.glob("*.txt"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self.assertLessEqual(len(line), 110, f"{path.name}: {line}")
+
+    def test_help_of_a_command_is_the_same_both_ways(self):
+        self.assertEqual(self.run_stint("help", "task", "list").out,
+                         self.run_stint("task", "list", "--help").out)
+
+    def test_unknown_topic_names_the_nearest(self):
+        answer = self.run_stint("help", "exit-code", code=2)
+        self.assertIn("nearest: exit-codes", answer.err)
+        self.assertEqual(answer.out, "")
+
+    def test_no_words_print_help(self):
+        self.assertIn("Commands:", self.run_stint().out)
+
+    def test_group_alone_is_wrong_use(self):
+        answer = self.run_stint("task", code=2)
+        self.assertEqual(answer.out, "")
+        self.assertIn("Usage: stint task COMMAND", answer.err)
+
+
+class Mistakes(CliCase):
+    def expect(self, words, *parts, code=2, **options):
+        answer = self.run_stint(*words, code=code, **options)
+        self.assertEqual(answer.out, "", "a mistake leaves no data")
+        for part in parts:
+            self.assertIn(part, answer.err, str(answer))
+
+    def test_unknown_command_names_the_nearest(self):
+        self.expect(["tsak"], 'no command "stint tsak"', "nearest: stint task")
+        self.expect(["task", "lits"], "nearest: stint task list")
+        self.expect(["--store", "sqlite:x.db", "quue", "list"], "nearest: stint queue")
+        self.expect(["bananas"], 'no command "stint bananas"', "see: stint --help")
+
+    def test_unknown_flag(self):
+        self.expect(["task", "list", "--lmit", "3"], "--lmit", "see: stint task list --help")
+
+    def test_missing_words(self):
+        self.expect(["task", "get"], "ID")
+        self.expect(["submit"], "type is missing")
+
+    def test_bad_store(self):
+        self.expect(["task", "list", "--store", "mysql://x"], "mysql://x", "sqlite:PATH")
+        self.expect(["task", "list", "--store", "sqlite:none.db"], "no store at none.db",
+                    "stint store migrate", code=4)
+        self.assertFalse((self.home / "none.db").exists(), "looking makes no store")
+
+    def test_unreachable_server(self):
+        self.expect(["task", "list", "--store", "postgres://nobody:hush@127.0.0.1:1/x"], code=5)
+        answer = self.run_stint("task", "list", "--store", "postgres://nobody:hush@127.0.0.1:1/x",
+                                code=5)
+        self.assertNotIn("hush", answer.err, "no password in messages")
+
+    def test_bad_ids(self):
+        self.expect(["task", "get", "x17"], '"x17" is not a task id', "whole numbers")
+        self.expect(["task", "cancel", "-"], '"abc" is not a task id', stdin="abc\n")
+
+    def test_bad_choices(self):
+        self.expect(["version", "-o", "yaml"], "yaml", "table|json|jsonl|ids|none")
+        self.expect(["version"], "STINT_LOG_LEVEL", "debug|info|warn|error",
+                    env={"STINT_LOG_LEVEL": "loud"})
+
+    def test_bad_submit(self):
+        self.expect(["submit", "echo", "{"], "JSON")
+        self.expect(["submit", "echo", "--delay", "5"], "delay", "90s, 5m, 2h, 3d")
+        self.expect(["submit", "echo", "--at", "tomorrow"], "RFC 3339", "now+10m")
+        self.expect(["submit", "echo", "--priority", "999"], "999", "255")
+        self.expect(["submit", "bad name!"], "bad name!")
+        self.expect(["submit", "echo", "@none.json"], "none.json")
+        self.expect(["submit", "echo", "--on-duplicate", "maybe", "--unique", "u"],
+                    "return, replace, error")
+        self.expect(["submit", "echo", "--delay", "5m", "--at", "now+5m"], "delay")
+
+    def test_bad_numbers_of_bench_and_demo(self):
+        self.expect(["demo", "crash", "--tasks", "1"], "--tasks is 1", "between 10 and")
+        self.expect(["demo", "crash", "--store", "memory:"], "memory:")
+        self.expect(["bench", "drain", "--slots", "0"], "--slots is 0")
+
+
+class Configuration(CliCase):
+    def settings(self, *words, **options):
+        body = self.run_stint("config", "show", "-o", "json", *words, **options).json()
+        return {entry["key"]: (entry["value"], entry["origin"]) for entry in body["settings"]}
+
+    def test_precedence(self):
+        no_store = {"STINT_STORE": ""}
+        self.assertEqual(self.settings(env=no_store)["store"], ("sqlite:.stint/stint.db", "default"))
+        user = self.home / ".config/stint"
+        user.mkdir(parents=True)
+        (user / "config.toml").write_text('store = "sqlite:user.db"\n[worker]\nslots = 3\n')
+        self.assertEqual(self.settings(env=no_store)["store"][0], "sqlite:user.db")
+        (self.home / "stint.toml").write_text('store = "sqlite:project.db"\n')
+        self.assertEqual(self.settings(env=no_store)["store"], ("sqlite:project.db", "stint.toml"))
+        self.assertEqual(self.settings(env=no_store)["worker.slots"][0], "3")
+        env = {"STINT_STORE": "sqlite:env.db"}
+        self.assertEqual(self.settings(env=env)["store"], ("sqlite:env.db", "STINT_STORE"))
+        self.assertEqual(self.settings("--store", "sqlite:flag.db", env=env)["store"],
+                         ("sqlite:flag.db", "--store"))
+
+    def test_show_hides_passwords(self):
+        answer = self.run_stint("config", "show", "--origin",
+                                env={"STINT_STORE": "postgres://a:hush@db/x"})
+        self.assertIn("postgres://a:***@db/x", answer.out)
+        self.assertNotIn("hush", answer.out)
+        self.assertIn("STINT_STORE", answer.out)
+
+    def test_mistake_names_file_and_line(self):
+        (self.home / "stint.toml").write_text('\n\n[worker]\nslot = 3\n')
+        answer = self.run_stint("config", "show", code=2)
+        self.assertIn('stint.toml:4: unknown setting "worker.slot"', answer.err)
+        self.assertIn('did you mean "worker.slots"?', answer.err)
+
+    def test_shell_string_is_refused(self):
+        (self.home / "stint.toml").write_text('[task.x]\ncommand = "rm -rf /"\n')
+        self.assertIn("no shell is involved", self.run_stint("version", code=2).err)
+
+    def test_named_file_must_exist(self):
+        self.assertIn("none.toml", self.run_stint("version", "--config", "none.toml", code=2).err)
+
+
+class Formats(CliCase):
+    def test_version(self):
+        self.assertRegex(self.run_stint("version").out, r"^stint [0-9]+\.[0-9]+\.[0-9]+\n$")
+        self.assertIn("compiler", self.run_stint("version", "--json").json())
+        self.assertIn("compiler", self.run_stint("version", "-o", "json").json())
+
+    def test_full_disk_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            process = support.subprocess.run(
+                [support.BINARY, "help", "filters"], stdout=full, stderr=support.subprocess.PIPE,
+                text=True, check=False, env=self.env())
+        self.assertEqual(process.returncode, 1, process.stderr)
+        self.assertIn("standard output", process.stderr)
+
+
+support.main()

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Workers: built-in types, commands of stint.toml, draining, several processes on one store."""
+import json
+import signal
+
+import support
+from support import CliCase
+
+
+class Builtins(CliCase):
+    def test_echo_and_until_idle(self):
+        ids = [self.submit("echo", json.dumps({"n": n})) for n in range(20)]
+        later = self.submit("echo", "--delay", "1h")
+        answer = self.work()
+        self.assertIn("stops when nothing is left", answer.err)
+        for n, task_id in enumerate(ids):
+            task = self.task(task_id)
+            self.assertEqual((task["state"], task["output"]), ("complete", {"n": n}))
+        self.assertEqual(self.task(later)["state"], "open", "what is not due does not hold it up")
+
+    def test_fail_is_retried(self):
+        task_id = self.submit("demo.fail", '{"times": 1}')
+        self.work()
+        if self.task(task_id)["state"] == "error":  # not due when it looked
+            self.await_true(lambda: self.work() and self.task(task_id)["state"] == "complete", "done")
+        task = self.task(task_id)
+        self.assertEqual((task["state"], task["output"], task["attempt"]),
+                         ("complete", {"attempts": 2}, 2))
+
+    def test_crash_costs_only_itself(self):
+        crash = self.submit("demo.crash", '{"times": 1, "how": "kill"}')
+        others = [self.submit("demo.sleep", '{"ms": 20}') for _ in range(5)]
+        worker = self.start_stint("worker", "start", "--poll-max", "50ms")
+        self.await_true(lambda: self.task(crash)["state"] in ("complete", "dead"), "it ends")
+        self.assertEqual(self.task(crash)["state"], "complete")
+        for task_id in others:
+            self.run_stint("task", "wait", task_id, "--timeout", "20s")
+        attempts = self.run_stint("task", "attempts", crash, "-o", "json").json()["attempts"]
+        self.assertEqual(attempts[0]["exit_signal"], 9, attempts)
+        self.assertIsNone(worker.poll(), "the worker lives")
+
+    def test_only_its_queues(self):
+        mine, other = self.submit("echo", "--queue", "a"), self.submit("echo", "--queue", "b")
+        self.work("--queues", "a")
+        self.assertEqual(self.task(mine)["state"], "complete")
+        self.assertEqual(self.task(other)["state"], "open")
+
+    def test_bad_settings(self):
+        self.assertIn("slots", self.work("--slots", "100000", code=2).err)
+        self.assertIn("brisk", self.work("--lease", "soon", code=2).err)
+
+
+class Commands(CliCase):
+    def declare(self, text):
+        (self.home / "stint.toml").write_text(text)
+
+    def test_json_output_is_the_result(self):
+        self.declare('[task.sum]\ncommand = ["python3", "-c", '
+                     '"import json,sys; print(json.dumps(sum(json.load(sys.stdin))))"]\n')
+        task_id = self.submit("sum", "[1, 2, 3]")
+        self.work()
+        self.assertEqual(self.task(task_id)["output"], 6)
+
+    def test_other_output_is_a_string_and_words_are_not_a_shell(self):
+        self.declare('[task.say]\ncommand = ["printf", "%s", "$HOME; `id` *"]\n')
+        task_id = self.submit("say")
+        self.work()
+        self.assertEqual(self.task(task_id)["output"], "$HOME; `id` *")
+
+    def test_exit_code_and_last_words_are_recorded(self):
+        self.declare('[task.bad]\ncommand = ["sh", "-c", "echo oh no >&2; exit 3"]\n'
+                     'max_attempts = 1\n')
+        task_id = self.submit("bad")
+        self.work()
+        task = self.task(task_id)
+        self.assertEqual(task["state"], "dead")
+        self.assertIn("exit code 3: oh no", task["error"]["message"])
+        attempt = self.run_stint("task", "attempts", task_id, "-o", "json").json()["attempts"][0]
+        self.assertEqual(attempt["exit_code"], 3)
+        self.assertIn("oh no", attempt["stderr_tail"])
+
+    def test_timeout_ends_it(self):
+        self.declare('[task.long]\ncommand = ["sleep", "60"]\ntimeout = "300ms"\nmax_attempts = 1\n')
+        task_id = self.submit("long")
+        self.work()
+        task = self.task(task_id)
+        self.assertEqual(task["state"], "dead")
+        attempt = self.run_stint("task", "attempts", task_id, "-o", "json").json()["attempts"][0]
+        self.assertEqual(attempt["end"], "timed_out")
+
+    def test_missing_program(self):
+        self.declare('[task.none]\ncommand = ["no-such-program-here"]\nmax_attempts = 1\n')
+        task_id = self.submit("none")
+        self.work()
+        self.assertIn("cannot start no-such-program-here", self.task(task_id)["error"]["message"])
+
+    def test_defaults_of_the_type(self):
+        self.declare('[task.a.b]\ncommand = ["true"]\nqueue = "side"\npriority = 7\n')
+        self.work()
+        task = self.task(self.submit("a.b"))
+        self.assertEqual((task["queue"], task["priority"]), ("side", 7))
+
+    def test_name_taken(self):
+        self.declare('[task.echo]\ncommand = ["true"]\n')
+        self.assertIn("echo", self.work(code=2).err)
+
+
+class Lives(CliCase):
+    def workers(self, *words):
+        return self.run_stint("worker", "list", "-o", "json", *words).json()["workers"]
+
+    def test_list_and_drain(self):
+        self.run_stint("store", "migrate")
+        answer = self.run_stint("worker", "list")
+        self.assertIn("no worker is running", answer.err)
+        worker = self.start_stint("worker", "start", "--slots", "3", "--name", "mars")
+        self.await_true(self.workers, "the worker is listed")
+        listed = self.workers()[0]
+        self.assertEqual((listed["host"], listed["pid"], listed["slots"], listed["state"]),
+                         ("mars", worker.pid, 3, "live"))
+        self.assertIn("demo.sleep", listed["types"])
+        task_id = self.submit("demo.sleep", '{"ms": 700}')
+        self.await_true(lambda: self.task(task_id)["state"] == "in_progress", "it runs")
+        worker.send_signal(signal.SIGTERM)
+        self.assertEqual(worker.wait(timeout=30), 0)
+        self.assertEqual(self.task(task_id)["state"], "complete", "a drain lets tasks finish")
+        self.assertEqual(self.workers(), [])
+        self.assertEqual(self.workers("--all")[0]["state"], "closed")
+
+    def test_second_signal_stops_at_once_and_the_task_is_run_again(self):
+        worker = self.start_stint("worker", "start")
+        task_id = self.submit("demo.sleep", '{"ms": 60000}')
+        self.await_true(lambda: self.task(task_id)["state"] == "in_progress", "it runs")
+        worker.send_signal(signal.SIGINT)
+        self.await_true(lambda: any(w["state"] == "draining" for w in self.workers("--all")),
+                        "it drains")
+        worker.send_signal(signal.SIGINT)
+        self.assertEqual(worker.wait(timeout=30), 0)
+        task = self.task(task_id)
+        self.assertEqual((task["state"], task["attempt"]), ("open", 0), "handed back, not counted")
+
+    def test_cancel_of_a_running_task(self):
+        self.start_stint("worker", "start", "--lease", "1s")
+        task_id = self.submit("demo.sleep", '{"ms": 60000}')
+        self.await_true(lambda: self.task(task_id)["state"] == "in_progress", "it runs")
+        body = self.run_stint("task", "cancel", task_id, "-o", "json").json()
+        self.assertEqual(body["tasks"][0]["result"], "requested")
+        self.run_stint("task", "wait", task_id, "--timeout", "20s", code=8)
+
+    def test_submit_and_wait(self):
+        self.start_stint("worker", "start", "--poll-max", "50ms")
+        answer = self.run_stint("submit", "echo", '{"a": 1}', "--wait", "-o", "json")
+        self.assertEqual(answer.json()["tasks"][0]["output"], {"a": 1})
+        self.run_stint("submit", "demo.fail", '{"retryable": false}', "--wait", code=7)
+        self.run_stint("submit", "demo.sleep", '{"ms": 60000}', "--wait-for", "200ms", code=9)
+
+    def test_killed_worker_is_replaced(self):
+        worker = self.start_stint("worker", "start", "--lease", "1s", "--sweep-every", "200ms")
+        task_id = self.submit("demo.sleep", '{"ms": 1500}')
+        self.await_true(lambda: self.task(task_id)["state"] == "in_progress", "it runs")
+        worker.kill()
+        worker.wait()
+        self.start_stint("worker", "start", "--lease", "1s", "--sweep-every", "200ms",
+                         "--poll-max", "50ms")
+        self.run_stint("task", "wait", task_id, "--timeout", "30s")
+        attempts = self.run_stint("task", "attempts", task_id, "-o", "json").json()["attempts"]
+        self.assertEqual([a["end"] for a in attempts], ["crashed", "complete"])
+
+
+support.main()
