@@ -41,7 +41,7 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
     }
     auto note_due = [&](const Lane::Later& later) {
         if (!later.first) return;
-        auto left = std::chrono::ceil<Duration>(*later.first - now_);
+        auto left = std::max(Duration::zero(), std::chrono::ceil<Duration>(*later.first - now_));
         if (!reply.next_due || left < *reply.next_due) reply.next_due = left;
     };
     for (Lane* lane : lanes) {

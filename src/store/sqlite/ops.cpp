@@ -72,9 +72,12 @@ std::int64_t Ops::NextSeq() {
 }
 
 std::int64_t Ops::TakeIds(int count) {
+    // A rollback takes the counter back, but somebody may have seen the ids.
+    RaiseIds(TaskId(given_out_ - 1));
     auto next = Sql("counter_take").Scalar(count, "task");
     CHECK(next.has_value());
     next_id_ = *next;
+    given_out_ = *next;
     return *next - count;
 }
 

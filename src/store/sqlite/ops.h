@@ -185,7 +185,8 @@ private:
 
     std::int64_t seq_next_ = 0;
     std::int64_t seq_end_ = 0;
-    std::optional<std::int64_t> next_id_;          // the counter, when it was seen
+    std::int64_t given_out_ = 1;           // below it, ids were given out; outlives rollbacks
+    std::optional<std::int64_t> next_id_;  // the counter, when it was seen
     std::optional<std::int64_t> newest_finished_;  // no history row has a higher id
     struct Delta {
         std::int64_t period;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/check.h"
 #include "store/sqlite/queries.h"
 #include "store/sqlite/row.h"
@@ -16,7 +19,9 @@ constexpr std::array kNames = {
     std::string_view{"audit"},
 };
 
-constexpr int kPeriodsPerRetention = 30;
+constexpr int kPeriodsPerRetention = 45;
+constexpr int kCarried = 1000;        // tasks whose records may be carried out of one period
+constexpr int kTermsPerSelect = 100;  // SQLite allows 500
 
 PeriodKind KindNamed(std::string_view name) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
@@ -43,7 +48,7 @@ Duration PeriodLength(Duration keep) {
         hours{1},
         hours{6},
         hours{24},
-        hours{24 * 3},
+        hours{24 * 2},
         hours{24 * 7},
         hours{24 * 30},
         hours{24 * 90},
@@ -58,7 +63,7 @@ Duration PeriodLength(Duration keep) {
 void PeriodList::Refresh(sqlite::Connection& db) {
     std::int64_t version = db.Cached("PRAGMA schema_version").Scalar().value_or(0);
     if (version == schema_version_) return;
-    for (auto& list : lists_) list.clear();
+    auto before = std::exchange(lists_, {});
     for (sqlite::Rows rows = Sql(db, "period_list").Query(); rows.Next();) {
         PeriodKind kind = KindNamed(rows.Text(1));
         lists_[static_cast<std::size_t>(kind)].push_back(
@@ -70,6 +75,16 @@ void PeriodList::Refresh(sqlite::Connection& db) {
         );
     }
     schema_version_ = version;
+    // Statements on tables that are gone would pile up.
+    for (std::size_t kind = 0; kind < lists_.size(); ++kind) {
+        for (const Period& old : before[kind]) {
+            bool there =
+                std::any_of(lists_[kind].begin(), lists_[kind].end(), [&](const Period& p) {
+                    return p.id == old.id;
+                });
+            if (!there) ForgetPeriod(db, old.id);
+        }
+    }
 }
 
 std::int64_t Periods::At(PeriodKind kind, Duration keep, Time at) {
@@ -106,13 +121,15 @@ const std::vector<Period>& Periods::Of(PeriodKind kind) {
 }
 
 std::vector<std::string> Periods::DropExpired(Time now, int limit) {
-    std::vector<std::pair<std::int64_t, PeriodKind>> over;
+    std::vector<Period> over;
     for (sqlite::Rows rows = Sql(db_, "period_expired").Query(Micros(now), limit); rows.Next();) {
-        over.emplace_back(rows.Int(0), KindNamed(rows.Text(1)));
+        over.push_back(
+            {.id = rows.Int(0), .kind = KindNamed(rows.Text(1)), .keep = Duration(rows.Int(2))}
+        );
     }
     std::vector<std::string> dropped;
-    for (auto [id, kind] : over) {
-        if (kind == PeriodKind::kHistory && Sql(db_, "period_needed", id).Scalar()) continue;
+    for (const auto& [id, kind, keep, starts_at, ends_at] : over) {
+        if (!MayDrop(id, kind, keep, now)) continue;
         ForgetPeriod(db_, id);
         Sql(db_, "period_remove").Run(id);
         Sql(db_, "period_remove_tally").Run(id);
@@ -127,20 +144,69 @@ std::vector<std::string> Periods::DropExpired(Time now, int limit) {
     return dropped;
 }
 
+// What a live parent may still read stays; the records of tasks that still live move on.
+bool Periods::MayDrop(std::int64_t id, PeriodKind kind, Duration keep, Time now) {
+    if (kind == PeriodKind::kHistory) return !Sql(db_, "period_needed", id).Scalar();
+    return CarryForward(id, kind, keep, now);
+}
+
+bool Periods::CarryForward(std::int64_t id, PeriodKind kind, Duration keep, Time now) {
+    std::string_view name = PeriodKindName(kind);
+    std::vector<std::int64_t> live;
+    {
+        sqlite::Rows range = Sql(db_, fmt::format("{}_range", name), id).Query();
+        if (!range.Next() || range.IsNull(0)) return true;
+        // Ids only grow, so that few that old are alive.
+        sqlite::Rows rows =
+            Sql(db_, "live_between").Query(range.Int(0), range.Int(1), kCarried + 1);
+        while (rows.Next()) live.push_back(rows.Int(0));
+    }
+    if (live.empty()) return true;
+    if (live.size() > kCarried) return false;
+    std::string sql = QueryText(fmt::format("{}_carry", name), id);
+    sql.replace(sql.find("{q}"), 3, std::to_string(At(kind, keep, now)));
+    sqlite::Statement carry = db_.Prepare(sql);
+    for (std::int64_t task : live) carry.Run(task);
+    return true;
+}
+
+namespace {
+
+// All parts one after the other, grouped so that no SELECT has too many terms.
+std::string UnionAll(std::string head, const std::vector<std::string>& parts) {
+    int terms = 1;
+    for (const std::string& part : parts) {
+        if (terms++ == kTermsPerSelect) {
+            head = "SELECT * FROM (" + head + ")";
+            terms = 2;
+        }
+        head += "\nUNION ALL " + part;
+    }
+    return head;
+}
+
+}  // namespace
+
 void Periods::MakeViews() {
-    std::string task(QueryText("view_task_live"));
-    std::string audit(QueryText("view_audit_head"));
+    std::vector<std::string> task;
+    std::vector<std::string> audit;
     for (sqlite::Rows rows = Sql(db_, "period_list").Query(); rows.Next();) {
         PeriodKind kind = KindNamed(rows.Text(1));
         if (kind == PeriodKind::kHistory) {
-            task += "\nUNION ALL " + QueryText("view_task_history", rows.Int(0));
+            task.push_back(QueryText("view_task_history", rows.Int(0)));
         }
         if (kind == PeriodKind::kAudit) {
-            audit += "\nUNION ALL " + QueryText("view_audit_part", rows.Int(0));
+            audit.push_back(QueryText("view_audit_part", rows.Int(0)));
         }
     }
-    db_.Exec("DROP VIEW IF EXISTS task; CREATE VIEW task AS " + task);
-    db_.Exec("DROP VIEW IF EXISTS audit_logs; CREATE VIEW audit_logs AS " + audit);
+    db_.Exec(
+        "DROP VIEW IF EXISTS task; CREATE VIEW task AS " +
+        UnionAll(std::string(QueryText("view_task_live")), task)
+    );
+    db_.Exec(
+        "DROP VIEW IF EXISTS audit_logs; CREATE VIEW audit_logs AS " +
+        UnionAll(std::string(QueryText("view_audit_head")), audit)
+    );
     fresh_ = false;
 }
 

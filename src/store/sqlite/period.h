@@ -27,7 +27,8 @@ struct Period {
     Time ends_at{};
 };
 
-// How long a period is, so that at most some 30 of one retention exist at once.
+// How long a period is: at most 45 of one retention exist at once, and the usual ones outlive it by
+// at most two days.
 Duration PeriodLength(Duration keep);
 
 // The periods as one connection sees them. Cheap to refresh: the schema's version tells.
@@ -66,6 +67,8 @@ private:
         Time ends_at;
         std::int64_t id;
     };
+    bool MayDrop(std::int64_t id, PeriodKind kind, Duration keep, Time now);
+    bool CarryForward(std::int64_t id, PeriodKind kind, Duration keep, Time now);
     std::int64_t Create(PeriodKind kind, Duration keep, Time starts_at, Time ends_at);
 
     sqlite::Connection& db_;

@@ -8,7 +8,7 @@ INSERT INTO stint_period (kind, keep_ms, starts_at, ends_at) VALUES (?, ?, ?, ?)
 SELECT id, kind, keep_ms, starts_at, ends_at FROM stint_period ORDER BY ends_at DESC, id DESC;
 
 -- name: period_expired
-SELECT id, kind FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id LIMIT ?;
+SELECT id, kind, keep_ms FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id LIMIT ?;
 
 -- name: period_remove
 DELETE FROM stint_period WHERE id = ?;
@@ -21,6 +21,21 @@ DELETE FROM stint_tally WHERE period = ?;
 SELECT 1 FROM stint_history_{p} h
 WHERE h.parent IS NOT NULL AND EXISTS (SELECT 1 FROM stint_task p WHERE p.id = h.parent)
 LIMIT 1;
+
+-- name: live_between
+SELECT id FROM stint_task WHERE id BETWEEN ? AND ? LIMIT ?;
+
+-- name: audit_range
+SELECT min(task), max(task) FROM stint_audit_{p};
+
+-- name: audit_carry
+INSERT INTO stint_audit_{q} SELECT * FROM stint_audit_{p} WHERE task = ?;
+
+-- name: attempt_range
+SELECT min(task), max(task) FROM stint_attempt_{p};
+
+-- name: attempt_carry
+INSERT INTO stint_attempt_{q} SELECT * FROM stint_attempt_{p} WHERE task = ?;
 
 -- name: create_history
 CREATE TABLE stint_history_{p} (
