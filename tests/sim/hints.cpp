@@ -1,6 +1,7 @@
 #include "sim/hints.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stint::sim {
 
@@ -49,8 +50,13 @@ void SimWake::Deliver() {
     }
 }
 
+void SimWake::Poke() {
+    poked_ = true;
+    alarm_.Ring();
+}
+
 void SimWake::SleepUntil(Virtual instant) {
-    while (post_.world_.now() < instant) {
+    while (post_.world_.now() < instant && !std::exchange(poked_, false)) {
         Virtual arrival = arriving_.empty() ? kNever : arriving_.begin()->first;
         if (arrival <= post_.world_.now()) return;
         post_.world_.SleepUntil(std::min(instant, arrival), alarm_);

@@ -40,8 +40,9 @@ public:
 
     // Hands out what has arrived. On a fiber of the owning process that holds no lock.
     void Deliver();
-    // Sleeps until the instant or until a hint is there to be delivered.
+    // Sleeps until the instant, until a hint is there to be delivered, or until poked.
     void SleepUntil(Virtual instant);
+    void Poke();
 
 private:
     friend class Post;
@@ -49,6 +50,7 @@ private:
     std::multimap<Virtual, wake::Hint> arriving_;
     std::map<int, std::function<void(const wake::Hint&)>> listeners_;
     int subscriptions_ = 0;
+    bool poked_ = false;
     Alarm alarm_;
 };
 

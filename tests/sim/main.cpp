@@ -17,12 +17,13 @@ using namespace stint;  // NOLINT(google-build-using-namespace)
 
 constexpr std::string_view kUsage =
     "usage: stint_sim [--seed N] [--seeds COUNT] [--steps M] [--nodes K] [--trace]\n"
-    "                 [--bug NAME] [--list-bugs]\n"
+    "                 [--ignore TEXT] [--bug NAME] [--list-bugs]\n"
     "  --seed N      the first seed (1)\n"
     "  --seeds COUNT how many seeds from there (1)\n"
     "  --steps M     points under faults before everything is healed\n"
     "  --nodes K     simulated machines\n"
     "  --trace       print every point\n"
+    "  --ignore TEXT look past violations whose text contains this\n"
     "  --bug NAME    plant this bug first (builds with planted bugs only)\n"
     "  --list-bugs   name them\n";
 
@@ -52,6 +53,10 @@ std::optional<Arguments> Parse(int argc, char** argv) {
         }
         if (++i >= argc) return std::nullopt;
         std::uint64_t number = 0;
+        if (name == "--ignore") {
+            arguments.campaign.first.ignore = argv[i];
+            continue;
+        }
         if (name == "--bug") {
             arguments.bug = argv[i];
             continue;

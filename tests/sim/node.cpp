@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/check.h"
 #include "engine/worker.h"
@@ -16,6 +17,7 @@ namespace {
 constexpr int kSlots = 2;
 constexpr Virtual kLongestNap = std::chrono::seconds{5};
 constexpr Duration kDrainTime = std::chrono::seconds{3};
+constexpr Duration kStopGrace = std::chrono::seconds{1};
 
 double DrawRate(Setting& setting) {
     if (!setting.faults.Strikes(Fault::kClockDrift)) return 1.0;
@@ -26,7 +28,14 @@ double DrawRate(Setting& setting) {
 
 // Everything that dies with one process.
 struct Node::Life : std::enable_shared_from_this<Node::Life> {
-    Life(Setting& setting_in, Process& process_in, std::string host, double rate_in, int boot)
+    Life(
+        Setting& setting_in,
+        Process& process_in,
+        const std::string& host,
+        const std::string& state_dir,
+        double rate_in,
+        int boot
+    )
         : setting(setting_in),
           world(setting_in.world),
           process(process_in),
@@ -36,12 +45,12 @@ struct Node::Life : std::enable_shared_from_this<Node::Life> {
           reserved(world, setting_in.faults, setting_in.oracle, setting_in.store),
           wake(setting_in.post),
           random(world.random().Next()),
-          options(Options(host, boot)) {}
+          options(Options(host, state_dir, boot)) {}
 
-    engine::WorkerOptions Options(const std::string& host, int boot) const;
+    engine::WorkerOptions Options(const std::string& host, const std::string& state_dir, int boot)
+        const;
     void Start();
     void Claim();
-    void Execute();
     void Settle();
     void Renew();
     void Watch();
@@ -65,18 +74,20 @@ struct Node::Life : std::enable_shared_from_this<Node::Life> {
     std::unique_ptr<engine::Worker> worker;
     std::array<Alarm, kSlots> work_there;
     Alarm settle_there, watch_there, unused;
-    int busy = 0;  // executors inside an attempt
     bool draining = false;
     bool over = false;
 };
 
-engine::WorkerOptions Node::Life::Options(const std::string& host, int boot) const {
+engine::WorkerOptions Node::Life::Options(
+    const std::string& host, const std::string& state_dir, int boot
+) const {
     engine::WorkerOptions made;
     made.slots = kSlots;
     made.claim_ahead = static_cast<int>(setting.world.random().Below(2));
     made.lease = kLease;
     made.poll = {kPollMin, kPollMax};
     made.drain = kDrainTime;
+    made.stop_grace = kStopGrace;
     made.timeout_grace = kTimeoutGrace;
     made.error_wait = kErrorWait;
     made.sweep_every = kSweepEvery;
@@ -84,7 +95,7 @@ engine::WorkerOptions Node::Life::Options(const std::string& host, int boot) con
     made.hostname = host;
     made.pid = 1000 + boot;
     made.version = "sim";
-    if (!setting.state_dir.empty()) made.state_dir = setting.state_dir + "/" + host;
+    made.state_dir = state_dir;
     return made;
 }
 
@@ -115,11 +126,11 @@ void Node::Life::Start() {
     for (int slot = 0; slot < kSlots; ++slot) {
         world.Spawn(process, "run" + std::to_string(slot), [self, slot] {
             while (!self->over) {
-                ++self->busy;
                 bool ran = self->worker->RunOneAttempt();
-                --self->busy;
-                self->settle_there.Ring();
-                if (!ran) {
+                if (ran) {
+                    self->settle_there.Ring();
+                    self->wake.Poke();  // there is room
+                } else {
                     self->world.SleepUntil(
                         self->world.now() + kLongestNap, self->work_there.at(slot)
                     );
@@ -147,8 +158,6 @@ void Node::Life::Claim() {
 }
 
 void Node::Life::DrainAndExit() {
-    Virtual until = world.now() + kDrainTime;
-    while (busy > 0 && world.now() < until) world.Sleep(std::chrono::milliseconds{50});
     worker->Drain();
     over = true;
     for (Alarm& alarm : work_there) alarm.Ring();
@@ -159,15 +168,30 @@ void Node::Life::DrainAndExit() {
 }
 
 void Node::Life::Settle() {
-    while (!over) Nap(worker->SettleOnce(), settle_there);
+    while (!over) {
+        bool had_some = worker->unsettled() > 0;
+        base::Instant next = worker->SettleOnce();
+        if (had_some) wake.Poke();
+        Nap(next, settle_there);
+    }
 }
 
 void Node::Life::Renew() {
-    while (!over) Nap(worker->RenewOnce(), unused);
+    while (!over) {
+        bool had_session = worker->session().valid();
+        base::Instant next = worker->RenewOnce();
+        if (had_session && !worker->session().valid()) wake.Poke();
+        Nap(next, unused);
+    }
 }
 
 void Node::Life::Watch() {
-    while (!over) Nap(worker->WatchOnce(), watch_there);
+    while (!over) {
+        bool had_session = worker->session().valid();
+        base::Instant next = worker->WatchOnce();
+        if (had_session && !worker->session().valid()) wake.Poke();
+        Nap(next, watch_there);
+    }
 }
 
 void Node::Life::Sweep() {
@@ -194,10 +218,30 @@ void Node::Boot() {
     CHECK(!up());
     ++boots_;
     process_ = &setting_.world.NewProcess(fmt::format("{}.{}", name_, boots_));
-    auto life = std::make_shared<Life>(setting_, *process_, name_, rate_, boots_);
+    if (!setting_.state_dir.empty()) {
+        std::filesystem::create_directories(StateDir(boots_));
+        process_->OnDeath([this] { KeepFiles(); });
+    }
+    auto life = std::make_shared<Life>(setting_, *process_, name_, StateDir(boots_), rate_, boots_);
     fill_(life->registry, life->store);
     life->Start();
     life_ = life;
+}
+
+std::string Node::StateDir(int boot) const {
+    if (setting_.state_dir.empty()) return {};
+    return fmt::format("{}/{}.{}", setting_.state_dir, name_, boot);
+}
+
+// The next process finds what this one left at its death. Copies, because the dead one still has
+// its own open and locked, and unwinds through code that tidies up.
+void Node::KeepFiles() {
+    namespace fs = std::filesystem;
+    fs::path next = StateDir(boots_ + 1);
+    fs::create_directories(next);
+    for (const auto& file : fs::directory_iterator(StateDir(boots_))) {
+        fs::copy_file(file.path(), next / file.path().filename());
+    }
 }
 
 bool Node::up() const {

@@ -28,6 +28,9 @@ public:
 
 private:
     struct Life;
+    std::string StateDir(int boot) const;
+    void KeepFiles();
+
     Setting& setting_;
     const int number_;
     const std::string name_;

@@ -106,6 +106,7 @@ Time Oracle::now() const {
 
 void Oracle::Violate(std::string_view invariant, TaskId task, std::string what) {
     if (violation_) return;  // the first one tells the story
+    if (!ignored_.empty() && what.find(ignored_) != std::string::npos) return;
     violation_.emplace();
     violation_->invariant = invariant;
     violation_->task = task;

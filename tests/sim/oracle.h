@@ -65,6 +65,8 @@ public:
     bool violated() const { return violation_.has_value(); }
     const Violation& violation() const { return *violation_; }
     void Violate(std::string_view invariant, TaskId task, std::string what);
+    // Looks past violations whose text contains this, for others behind a known one.
+    void Ignore(std::string text) { ignored_ = std::move(text); }
 
     // ---- from the faulty store, around the call, before any answer travels back ----
     void Begin(Call call);
@@ -171,6 +173,7 @@ private:
     std::set<std::pair<TaskId, int>> started_;                  // every handler that ever began
     std::vector<TaskId> staged_effects_;
     std::map<TaskId, int> effects_;
+    std::string ignored_;
     std::optional<Violation> violation_;
 };
 

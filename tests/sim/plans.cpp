@@ -102,6 +102,9 @@ Output Behave(
 ) {
     Watched watched(setting, context);
     Plan plan = plans.Of(input);
+    if (context.type() == kTx && plan.behaviour == Behaviour::kBackground) {
+        plan.behaviour = Behaviour::kSnooze;  // its completion is the transaction's, nobody else's
+    }
     if (!WorkThrough(setting, context, plan)) {
         // Obedient handlers differ: some throw, some return what they have.
         if (context.id().value() % 2 == 0) throw std::runtime_error("stopped as asked");

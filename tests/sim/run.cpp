@@ -74,6 +74,9 @@ public:
 class Run {
 public:
     explicit Run(const RunOptions& options);
+    ~Run() { world_.KillAll(); }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
     RunReport Execute();
 
 private:
@@ -110,6 +113,7 @@ Run::Run(const RunOptions& options)
       post_(world_, faults_),
       state_dir_(world_.Chance(0.5)),
       setting_{world_, faults_, oracle_, store_, post_, state_dir_.path()} {
+    oracle_.Ignore(options.ignore);
     for (int i = 0; i < options.nodes; ++i) {
         nodes_.emplace_back(setting_, i, [this](engine::Registry& registry, store::Store& store) {
             FillRegistry(registry, setting_, plans_, store);

@@ -19,6 +19,7 @@ struct RunOptions {
     std::uint64_t steps = kDefaultSteps;  // points under faults; then everything is healed
     int nodes = kDefaultNodes;
     bool trace = false;
+    std::string ignore = {};  // see Oracle::Ignore
 };
 
 struct RunReport {

@@ -71,6 +71,11 @@ World::World(std::uint64_t seed, bool print_trace) : print_trace_(print_trace), 
 }
 
 World::~World() {
+    KillAll();
+    current = nullptr;
+}
+
+void World::KillAll() {
     // Everybody dies; each unwinds alone. Round and round, because one may wait for what another
     // holds while it unwinds.
     stopped_ = false;
@@ -88,7 +93,6 @@ World::~World() {
         }
     }
     BuryEnded();
-    current = nullptr;
 }
 
 World* World::Current() {
@@ -280,6 +284,7 @@ void World::Kill(Process& process) {
 
 void World::Exit(Process& process) {
     process.dead_ = true;
+    if (process.witness_) std::exchange(process.witness_, nullptr)();
     for (auto& fiber : fibers_) {
         if (&fiber->process == &process) fiber->wake_at = now_;
     }

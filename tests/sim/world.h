@@ -46,10 +46,14 @@ public:
     bool dead() const { return dead_; }
     Virtual paused_until() const { return paused_until_; }
     Virtual last_pause_end() const { return last_pause_end_; }
+    // Called at the instant of death, before anything of the process unwinds: what is to be kept of
+    // it (its files) is as it is now.
+    void OnDeath(std::function<void()> witness) { witness_ = std::move(witness); }
 
 private:
     friend class World;
     std::string name_;
+    std::function<void()> witness_;
     bool dead_ = false;
     Virtual paused_until_{};
     Virtual last_pause_end_{};
@@ -87,6 +91,9 @@ public:
     base::SeededRandom& random() { return random_; }
     bool Chance(double probability) { return random_.Fraction() < probability; }
     Virtual Between(Virtual low, Virtual high);
+
+    // The end of the run, on the director: everybody unwinds, so that what they use may go.
+    void KillAll();
 
     Process& NewProcess(std::string name);
     void Spawn(Process& process, std::string name, std::function<void()> body);
