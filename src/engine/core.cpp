@@ -209,6 +209,7 @@ base::Instant Worker::Core::SettleOnce() {
         machine.TryFire(success ? WorkerEvent::kSucceeded : WorkerEvent::kFailed);
         bool did = settler.Once();
         machine.TryFire(WorkerEvent::kReported);
+        if (did) settled_pulse.Poke();
         return did ? base::Instant::min() : parts.clock.Now() + Duration{10};
     });
     if (claimer.wants_room()) claim_pulse.Poke();
@@ -297,7 +298,8 @@ void Worker::Core::Flush(std::stop_token now) {
             );
             return;
         }
-        if (next > time) settle_pulse.Wait(parts.clock, {}, std::min(next, end));
+        // Or until the settling thread, which has them now, is through.
+        if (next > time) settled_pulse.Wait(parts.clock, {}, std::min(next, end));
     }
 }
 

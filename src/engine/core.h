@@ -64,6 +64,7 @@ struct Worker::Core {
     SafeHooks hooks;
     // Before those who poke them, so that they outlive them.
     Pulse claim_pulse, settle_pulse, renew_pulse, watch_pulse, sweep_pulse;
+    Pulse settled_pulse;  // after each batch
     Machine machine;
     Breaker breaker;
     AttemptTable attempts;

@@ -32,7 +32,7 @@ TEST(Submit, ManyAreOneTripAndIdsComeInBlocks) {
     Rig rig;
     auto ids = rig.submitter->Submit(std::vector<model::NewTask>(500, Task()));
     EXPECT_EQ(ids.size(), 500u);
-    rig.submitter->Submit(Task());
+    EXPECT_TRUE(rig.submitter->Submit(Task()));
     EXPECT_EQ(rig.store.calls("reserve"), 1);
     EXPECT_EQ(rig.store.calls("submit"), 2);
 }

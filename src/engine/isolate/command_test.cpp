@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-CommandResult Run(std::vector<std::string> argv, std::string input = {}) {
+CommandResult Execute(std::vector<std::string> argv, std::string input = {}) {
     return RunCommand({.argv = std::move(argv), .input = std::move(input)}, {});
 }
 
@@ -27,19 +27,19 @@ TEST(Command, InputGoesInOutputComesOut) {
 }
 
 TEST(Command, NothingIsInterpretedByAShell) {
-    EXPECT_EQ(Run({"echo", "$HOME; `ls` && *"}).output, "$HOME; `ls` && *\n");
+    EXPECT_EQ(Execute({"echo", "$HOME; `ls` && *"}).output, "$HOME; `ls` && *\n");
 }
 
 TEST(Command, ExitCodeAndSignalAreTold) {
-    EXPECT_EQ(Run({"sh", "-c", "exit 7"}).exit_code, 7);
-    auto killed = Run({"sh", "-c", "kill -9 $$"});
+    EXPECT_EQ(Execute({"sh", "-c", "exit 7"}).exit_code, 7);
+    auto killed = Execute({"sh", "-c", "kill -9 $$"});
     EXPECT_EQ(killed.exit_signal, SIGKILL);
     EXPECT_FALSE(killed.ok());
 }
 
 TEST(Command, AnUnknownProgramCannotBeStarted) {
-    EXPECT_THROW(Run({"no-such-program-anywhere"}), std::system_error);
-    EXPECT_THROW(Run({"/etc/passwd"}), std::system_error);
+    EXPECT_THROW(Execute({"no-such-program-anywhere"}), std::system_error);
+    EXPECT_THROW(Execute({"/etc/passwd"}), std::system_error);
 }
 
 TEST(Command, OutputIsCappedAndStderrKeepsItsTail) {
@@ -56,7 +56,7 @@ TEST(Command, OutputIsCappedAndStderrKeepsItsTail) {
 }
 
 TEST(Command, ACommandThatDoesNotReadItsInputDoesNoHarm) {
-    auto result = Run({"true"}, std::string(1 << 20, 'x'));
+    auto result = Execute({"true"}, std::string(1 << 20, 'x'));
     EXPECT_TRUE(result.ok());
 }
 
@@ -68,7 +68,7 @@ TEST(Command, HasOnlyTheEnvironmentItIsGiven) {
 }
 
 TEST(Command, HasNoDescriptorsOfOurs) {
-    auto result = Run({"ls", "/proc/self/fd"});
+    auto result = Execute({"ls", "/proc/self/fd"});
     EXPECT_EQ(result.output, "0\n1\n2\n3\n") << "3 is the listing itself";
 }
 

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/isolate/spawn.h"
 #include "engine/isolate/test_handlers.h"
 #include "engine/testing_rig.h"
 
@@ -131,7 +132,7 @@ void StopWhenReady(
     TemporaryDirectory directory;
     std::string file = directory.path() + "/ready";
     setenv("STINT_TEST_READY", file.c_str(), 1);
-    rig.id = rig.Submit(type, {.timeout = 1h});
+    rig.id = rig.Submit(type, {.timeout = 10s});
     rig.worker->ClaimOnce();
     std::jthread runner([&] { rig.worker->RunOneAttempt(); });
     ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(file); }));
@@ -176,7 +177,7 @@ TEST(Isolate, AChildThatIgnoresACancelIsKilledWithItsOwnChildren) {
 TEST(Isolate, ATimeoutKillsTheChild) {
     IsolateRig rig;
     StopWhenReady(rig, "child.stubborn", [&](TaskId) {
-        rig.clock.Advance(1h);
+        rig.clock.Advance(10s);
         rig.worker->WatchOnce();
     });
     EXPECT_EQ(rig.Attempt().end, AttemptEnd::kTimedOut);

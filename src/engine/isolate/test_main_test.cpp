@@ -30,9 +30,11 @@ void SayReady() {
     std::rename(part.c_str(), file);
 }
 
-__attribute__((noinline)) int Recurse(volatile int depth) {
+std::atomic<bool> deeper{true};
+
+__attribute__((noinline)) int Recurse(int depth) {
     volatile char room[4096] = {static_cast<char>(depth)};
-    return room[0] + Recurse(depth + 1);
+    return deeper ? room[0] + Recurse(depth + 1) : 0;
 }
 
 Outcome<std::string> Stubborn(Context&, std::string_view) {
@@ -86,8 +88,9 @@ void RegisterTestHandlers(HandlerRegistry& registry) {
     });
     registry.Bind("child.devour", Devour);
     registry.Bind("child.spin", [](Context&, std::string_view) -> Outcome<std::string> {
-        for (volatile std::uint64_t i = 0;; i = i + 1) {
+        while (deeper) {
         }
+        return Done();
     });
     registry.Bind("child.obedient", Obedient);
     registry.Bind("child.stubborn", Stubborn);
