@@ -7,7 +7,7 @@ namespace stint::store::lite {
 std::unique_ptr<Client> Client::Open(
     const std::string& socket, HandleId handle, Duration reply_timeout
 ) {
-    std::unique_ptr<Client> client(new Client(socket, handle, reply_timeout));
+    auto client = std::make_unique<Client>(socket, handle, reply_timeout);
     try {
         client->GiveBack(client->Greet());
     } catch (const OwnerGone&) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ struct OwnerGone {
 
 class Client {
 public:
+    Client(std::string socket, HandleId handle, Duration reply_timeout)
+        : socket_(std::move(socket)), handle_(handle), reply_timeout_(reply_timeout) {}
+
     // nullopt-like: null when nobody listens. Throws Unavailable when the owner refuses us.
     static std::unique_ptr<Client> Open(
         const std::string& socket, HandleId handle, Duration reply_timeout
@@ -29,9 +33,6 @@ public:
     std::string Call(const std::string& request);
 
 private:
-    Client(std::string socket, HandleId handle, Duration reply_timeout)
-        : socket_(std::move(socket)), handle_(handle), reply_timeout_(reply_timeout) {}
-
     Fd Greet();  // throws OwnerGone
     Fd Take();
     void GiveBack(Fd fd);

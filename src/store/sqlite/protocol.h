@@ -12,6 +12,7 @@
 
 #include "store/sqlite/process.h"
 #include "store/sqlite/wire.h"
+#include "store/sqlite/wire_types.h"
 
 namespace stint::store::lite {
 

@@ -3,8 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <filesystem>
-#include <thread>
+#include <mutex>
 
 #include "base/result.h"
 #include "base/test_point.h"
@@ -111,7 +112,10 @@ std::shared_ptr<SharedStore::Role> SharedStore::FindRole() {
                 OwnerLock::Holder(options_.path)
             ));
         }
-        std::this_thread::sleep_for(kLookAgain);
+        std::mutex nobody;
+        std::condition_variable_any nothing;
+        std::unique_lock lock(nobody);
+        base::SystemClock().WaitUntil(lock, nothing, {}, base::SystemClock().Now() + kLookAgain);
     }
 }
 
