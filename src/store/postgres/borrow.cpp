@@ -1,0 +1,121 @@
+// Joining somebody's own transaction: on a connection of ours (Write), or on theirs (Borrow).
+#include <libpq-fe.h>
+
+#include "base/check.h"
+#include "base/result.h"
+#include "store/postgres/store_impl.h"
+
+namespace stint::store::pg {
+
+namespace {
+
+const postgres::Statement kSavepoint{"", "SAVEPOINT stint_step"};
+const postgres::Statement kBack{"", "ROLLBACK TO SAVEPOINT stint_step"};
+const postgres::Statement kRelease{"", "RELEASE SAVEPOINT stint_step"};
+
+// Each step is a savepoint: a period table that is missing can be made, on another connection, and
+// the step taken again, without losing what the caller has done before.
+class JoinedTransaction final : public store::Transaction {
+public:
+    JoinedTransaction(PostgresStore& store, postgres::Connection& connection)
+        : store_(store), connection_(connection) {}
+    JoinedTransaction(PostgresStore& store, std::unique_ptr<postgres::Connection> connection)
+        : store_(store), owned_(std::move(connection)), connection_(*owned_) {}
+
+private:
+    template <class Work>
+    auto Step(Work&& work) {
+        for (int tries = 1;; ++tries) {
+            try {
+                pg::Transaction transaction(connection_, pg::Transaction::Joined{});
+                transaction.Query(kSavepoint);
+                auto result = work(transaction);
+                transaction.Defer(kRelease);
+                transaction.Commit();
+                return result;
+            } catch (const postgres::SqlError& error) {
+                bool missing = error.fault() == postgres::Fault::kNoPartition;
+                if (!missing || tries > 3) throw;
+                connection_.Query(kBack, {}, postgres::Commits::kNo);
+                store_.db().MakeLeaf(error);
+            } catch (const postgres::ConnectionLost& lost) {
+                throw Unavailable(lost.what());
+            }
+        }
+    }
+
+public:
+    std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
+        for (int tries = 1;; ++tries) {
+            auto replies = Step([&](pg::Transaction& transaction) {
+                return store_.SubmitIn(transaction, tasks);
+            });
+            if (replies) return *replies;
+            CHECK_WHY(tries < 100, "types change faster than they can be read");
+        }
+    }
+    SettleReply Settle(const Settlement& settlement) override {
+        return Step([&](pg::Transaction& transaction) {
+            return store_.SettleIn(transaction, {&settlement, 1}).at(0);
+        });
+    }
+    void* native() override { return connection_.native(); }
+
+private:
+    PostgresStore& store_;
+    std::unique_ptr<postgres::Connection> owned_;
+    postgres::Connection& connection_;
+};
+
+}  // namespace
+
+Result<void> PostgresStore::Write(const std::function<Result<void>(store::Transaction&)>& work) {
+    try {
+        postgres::Pool::Loan loan = db_.pool().Acquire();
+        TransactionOptions options;
+        options.statement_timeout = {};  // the caller's statements are the caller's business
+        Transaction transaction(*loan, options);
+        transaction.Begin();
+        JoinedTransaction joined(*this, *loan);
+        Result<void> done = work(joined);
+        if (!done) return done;
+        if (PQtransactionStatus(loan->native()) != PQTRANS_INTRANS) {
+            return base::MakeError(
+                Code::kConflict,
+                "the transaction is over or has failed: a statement in it went wrong, or it was "
+                "ended by "
+                "COMMIT or ROLLBACK; nothing was written"
+            );
+        }
+        transaction.Commit();
+        return done;
+    } catch (const postgres::ConnectionLost& lost) {
+        throw Unavailable(lost.what());
+    } catch (const postgres::OutcomeUnknown& unknown) {
+        throw CommitUnknown(unknown.what());
+    }
+}
+
+Result<std::unique_ptr<store::Transaction>> PostgresStore::Borrow(void* native_connection) {
+    auto* conn = static_cast<PGconn*>(native_connection);
+    if (conn == nullptr || PQstatus(conn) != CONNECTION_OK) {
+        return base::MakeError(Code::kInvalid, "the connection to borrow is not open");
+    }
+    if (PQtransactionStatus(conn) != PQTRANS_INTRANS) {
+        return base::MakeError(
+            Code::kInvalid,
+            "the connection to borrow is not in a transaction, or in one that has failed: BEGIN "
+            "first"
+        );
+    }
+    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF) {
+        return base::MakeError(
+            Code::kInvalid, "the connection to borrow is in pipeline mode: leave it first"
+        );
+    }
+    std::unique_ptr<store::Transaction> joined =
+        std::make_unique<JoinedTransaction>(*this, postgres::Connection::Borrow(conn));
+    return joined;
+}
+
+}  // namespace stint::store::pg

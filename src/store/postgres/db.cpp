@@ -1,0 +1,118 @@
+#include "store/postgres/db.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <thread>
+
+namespace stint::store::pg {
+
+namespace {
+
+constexpr int kTries = 8;
+
+postgres::PoolOptions ForPool(const PostgresOptions& options) {
+    postgres::PoolOptions pool;
+    pool.connect.url = options.url;
+    pool.connect.prepare = options.prepare;
+    // Plans are part of the design: a claim that was planned while the tables were empty must not
+    // fetch and sort a backlog later, and the price put on that must not start the compiler.
+    pool.connect.settings = {
+        {"plan_cache_mode", "force_generic_plan"},
+        {"enable_seqscan", "off"},
+        {"enable_bitmapscan", "off"},
+        {"jit", "off"},
+    };
+    pool.size = options.connections;
+    pool.reserved = std::max(1, options.reserved);
+    pool.acquire_timeout = options.acquire_timeout;
+    return pool;
+}
+
+// "… (part) = (17)": the words around it are the server's language.
+std::optional<int> PartOf(std::string_view detail) {
+    std::size_t at = detail.find("(part) = (");
+    if (at == std::string_view::npos) return std::nullopt;
+    detail.remove_prefix(at + 10);
+    int part = 0;
+    auto [rest, error] = std::from_chars(detail.data(), detail.data() + detail.size(), part);
+    if (error != std::errc{}) return std::nullopt;
+    return part;
+}
+
+}  // namespace
+
+Db::Db(const PostgresOptions& options) : sql(options.schema), pool_(ForPool(options)) {
+}
+
+Rows Db::Read(const postgres::Statement& statement, const Params& params) {
+    return Repeat(false, [&](postgres::Connection& connection) {
+        return connection.Query(statement, params, postgres::Commits::kNo);
+    });
+}
+
+Rows Db::ReadAside(const postgres::Statement& statement, const Params& params) {
+    return Repeat(true, [&](postgres::Connection& connection) {
+        return connection.Query(statement, params, postgres::Commits::kNo);
+    });
+}
+
+Rows Db::ReadPlanned(const postgres::Statement& statement, const Params& params) {
+    postgres::Statement unnamed{"", statement.sql};
+    static const postgres::Statement plan{
+        "",
+        "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), "
+        "set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'on', true)"};
+    TransactionOptions options;
+    options.read_only = true;
+    return Run(
+        [&](Transaction& transaction) {
+            transaction.Defer(plan);
+            return transaction.Query(unnamed, params);
+        },
+        options
+    );
+}
+
+void Db::MakeLeaf(const postgres::SqlError& error) {
+    std::optional<int> part = PartOf(error.detail());
+    if (error.table().empty() || !part) throw postgres::SqlError(error);
+    Params params;
+    params.Text(error.table()).Int4(*part);
+    postgres::Pool::Loan loan = pool_.AcquireReserved();
+    loan->Query(sql.make_leaf, params, postgres::Commits::kYes);
+}
+
+void Db::Recover(int tries) {
+    try {
+        throw;
+    } catch (const postgres::SqlError& error) {
+        bool again = tries < kTries;
+        switch (error.fault()) {
+            case postgres::Fault::kRetry:
+            case postgres::Fault::kStalePlan:
+                break;
+            case postgres::Fault::kUnique:
+                // Two transactions made the same row: one of them finds it the next time.
+                break;
+            case postgres::Fault::kNoPartition:
+                if (again) MakeLeaf(error);
+                break;
+            case postgres::Fault::kBackOff:
+            case postgres::Fault::kSkip:
+            case postgres::Fault::kTimeout:
+                throw Unavailable(error.what());
+            default:
+                throw;
+        }
+        if (!again) throw Unavailable(error.what());
+        if (tries > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1 << tries});
+    } catch (const postgres::ConnectionLost& lost) {
+        // Nothing has happened yet; the pool may have held connections to a server that is gone.
+        if (tries > 1) throw Unavailable(lost.what());
+    } catch (const postgres::OutcomeUnknown& unknown) {
+        throw CommitUnknown(unknown.what());
+    }
+}
+
+}  // namespace stint::store::pg

@@ -1,0 +1,92 @@
+// Runs the store's transactions: a connection from the pool, again after a lost race, and the three
+// kinds of failure that the store's interface knows.
+#pragma once
+
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "postgres/pool.h"
+#include "postgres/transaction.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+
+namespace stint::store::pg {
+
+using postgres::ArrayOf;
+using postgres::Params;
+using postgres::Rows;
+using postgres::Transaction;
+using postgres::TransactionOptions;
+namespace oid = postgres::oid;
+
+class Db {
+public:
+    explicit Db(const PostgresOptions& options);
+
+    // Runs `work` in a transaction and commits. After a lost race (serialisation, deadlock, a
+    // period table that was missing) all of it runs again, so it must not keep what it learned
+    // outside. Throws Unavailable, CommitUnknown, or what the server said.
+    template <class Work>
+    auto Run(Work&& work, const TransactionOptions& options = {}) {
+        return Repeat(false, [&](postgres::Connection& connection) {
+            return InTransaction(connection, options, work);
+        });
+    }
+    // The same on a connection kept for what must not wait for the others: whoever calls this may
+    // hold one of them.
+    template <class Work>
+    auto RunAside(Work&& work) {
+        return Repeat(true, [&](postgres::Connection& connection) {
+            return InTransaction(connection, {}, work);
+        });
+    }
+
+    // One statement that reads, without a transaction around it.
+    Rows Read(const postgres::Statement& statement, const Params& params = {});
+    Rows ReadAside(const postgres::Statement& statement, const Params& params = {});
+    // The same, planned anew for these very parameters: for statements that leave out what was not
+    // asked, and for period tables that need not be looked at.
+    Rows ReadPlanned(const postgres::Statement& statement, const Params& params = {});
+
+    // Makes the period table that `error` says is missing. Throws `error` if it says something
+    // else.
+    void MakeLeaf(const postgres::SqlError& error);
+
+    const Sql sql;
+    postgres::Pool& pool() { return pool_; }
+
+private:
+    template <class Work>
+    static auto InTransaction(
+        postgres::Connection& connection, const TransactionOptions& options, Work&& work
+    ) {
+        Transaction transaction(connection, options);
+        if constexpr (std::is_void_v<decltype(work(transaction))>) {
+            work(transaction);
+            transaction.Commit();
+        } else {
+            auto result = work(transaction);
+            transaction.Commit();
+            return result;
+        }
+    }
+
+    template <class Work>
+    auto Repeat(bool aside, Work&& work) {
+        for (int tries = 1;; ++tries) {
+            try {
+                postgres::Pool::Loan loan = aside ? pool_.AcquireReserved() : pool_.Acquire();
+                return work(*loan);
+            } catch (const std::exception&) {
+                Recover(tries);
+            }
+        }
+    }
+    // In a catch block. Returns when it makes sense to try again, throws otherwise.
+    void Recover(int tries);
+
+    postgres::Pool pool_;
+};
+
+}  // namespace stint::store::pg

@@ -1,0 +1,232 @@
+-- Submitting from any language, inside the caller's own transaction:
+--
+--   SELECT $schema$.submit('{"type": "mail.send", "input": {"to": "ann"}, "idempotency_key": "order 77"}');
+--
+-- Answers {"id": "…", "kind": "created" | "existing"}. What is wrong is an exception that names the field; so are a
+-- conflict and a full queue, because a producer that overlooks them would lose the task.
+
+CREATE FUNCTION $schema$.check_name_(field text, value text, most int) RETURNS text LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF value = '' THEN RAISE EXCEPTION '% is empty; give it a name', field USING ERRCODE = '22023'; END IF;
+    IF octet_length(value) > most THEN
+        RAISE EXCEPTION '% is % bytes; the limit is % bytes', field, octet_length(value), most USING ERRCODE = '22023';
+    END IF;
+    IF value !~ '^[A-Za-z0-9._:/@+-]+$' THEN
+        RAISE EXCEPTION '% is "%"; use letters, digits and . _ - : / @ +', field, left(value, 64) USING ERRCODE = '22023';
+    END IF;
+    RETURN value;
+END $$;
+
+CREATE FUNCTION $schema$.check_text_(field text, value text, most int) RETURNS text LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF octet_length(value) > most THEN
+        RAISE EXCEPTION '% is % bytes; the limit is % bytes', field, octet_length(value), most USING ERRCODE = '22023';
+    END IF;
+    IF value ~ '[\x01-\x1f\x7f]' THEN
+        RAISE EXCEPTION '% must not have control characters', field USING ERRCODE = '22023';
+    END IF;
+    RETURN value;
+END $$;
+
+CREATE FUNCTION $schema$.check_duration_(field text, value jsonb, most bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE ms bigint;
+BEGIN
+    IF value IS NULL THEN RETURN NULL; END IF;
+    BEGIN
+        ms := CASE jsonb_typeof(value) WHEN 'number' THEN value::text::bigint
+            ELSE (extract(epoch FROM (value #>> '{}')::interval) * 1000)::bigint END;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE EXCEPTION '% is %; give milliseconds, or a text such as "90s" or "5 minutes"', field, value USING ERRCODE = '22023';
+    END;
+    IF ms < 0 OR ms > most THEN
+        RAISE EXCEPTION '% is % ms; it must be between 0 and % ms', field, ms, most USING ERRCODE = '22023';
+    END IF;
+    RETURN ms;
+END $$;
+
+CREATE FUNCTION $schema$.check_instant_(field text, value text) RETURNS timestamptz LANGUAGE plpgsql STABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE at timestamptz;
+BEGIN
+    IF value IS NULL THEN RETURN NULL; END IF;
+    BEGIN
+        at := value::timestamptz;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE EXCEPTION '% is "%"; give an instant such as "2026-01-31T12:00:00Z"', field, left(value, 64) USING ERRCODE = '22023';
+    END;
+    IF at < '1970-01-01Z' OR at > '9999-12-31Z' THEN
+        RAISE EXCEPTION '% is "%"; it must lie in the years 1970 to 9999', field, left(value, 64) USING ERRCODE = '22023';
+    END IF;
+    RETURN at;
+END $$;
+
+CREATE FUNCTION $schema$.check_tags_(tags jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE list text[]; tag text;
+BEGIN
+    IF tags IS NULL OR tags = 'null' THEN RETURN NULL; END IF;
+    IF jsonb_typeof(tags) <> 'array' THEN RAISE EXCEPTION 'tags is %; give an array of texts', tags USING ERRCODE = '22023'; END IF;
+    list := ARRAY(SELECT jsonb_array_elements_text(tags));
+    IF cardinality(list) > 16 THEN RAISE EXCEPTION 'tags has % tags; the limit is 16', cardinality(list) USING ERRCODE = '22023'; END IF;
+    FOREACH tag IN ARRAY list LOOP
+        IF tag = '' THEN RAISE EXCEPTION 'tags has an empty tag; leave it out' USING ERRCODE = '22023'; END IF;
+        PERFORM $schema$.check_text_('tags', tag, 64);
+    END LOOP;
+    IF cardinality(list) > (SELECT count(DISTINCT t) FROM unnest(list) t) THEN
+        RAISE EXCEPTION 'tags has one tag twice; give each tag once' USING ERRCODE = '22023';
+    END IF;
+    RETURN nullif(list, '{}');
+END $$;
+
+-- One line of the digest by which two requests are "the same"; as in every other door.
+CREATE FUNCTION $schema$.digest_line_(name text, value text) RETURNS text LANGUAGE sql IMMUTABLE AS
+    $$SELECT CASE WHEN value IS NULL THEN '' ELSE name || ':' || octet_length(value) || ':' || value || E'\n' END$$;
+
+CREATE FUNCTION $schema$.lane_of_(queue_name text, type_name text, tenant_id bigint, prio int) RETURNS int LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE found int;
+BEGIN
+    LOOP
+        SELECT l.id INTO found FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
+        WHERE q.name = queue_name AND l.type = type_name AND l.tenant = tenant_id AND l.priority = prio AND NOT l.suspect;
+        IF found IS NOT NULL THEN RETURN found; END IF;
+        INSERT INTO $schema$.queue(name) VALUES (queue_name) ON CONFLICT (name) DO NOTHING;
+        INSERT INTO $schema$.lane(queue, type, tenant, priority, suspect)
+        SELECT q.id, type_name, tenant_id, prio, false FROM $schema$.queue q WHERE q.name = queue_name ON CONFLICT DO NOTHING;
+    END LOOP;
+END $$;
+
+CREATE FUNCTION $schema$.submit(request jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    r jsonb := request;
+    field text;
+    known $schema$.task_type%ROWTYPE;
+    tenant_id bigint; type_name text; queue_name text; prio int; timeout_ms bigint; delay_ms bigint; run_at timestamptz; start_by timestamptz;
+    tag_list text[]; idem text; uniq text; who text; body text; parent_id bigint; hash text; task bigint; lane_id int; policy_id int; flag int; due timestamptz;
+    place bigint; at timestamptz; idem_row $schema$.idem_key%ROWTYPE; existing bigint; queue_id int; most bigint; mask int;
+BEGIN
+    IF jsonb_typeof(r) IS DISTINCT FROM 'object' THEN RAISE EXCEPTION 'the request is not an object' USING ERRCODE = '22023'; END IF;
+    SELECT k INTO field FROM jsonb_object_keys(r) k WHERE k NOT IN ('type', 'input', 'tenant', 'queue', 'priority', 'timeout', 'delay', 'run_at', 'start_by',
+        'tags', 'idempotency_key', 'unique_key', 'unique_policy', 'actor', 'parent', 'notify') LIMIT 1;
+    IF field IS NOT NULL THEN RAISE EXCEPTION 'unknown field "%"', left(field, 64) USING ERRCODE = '22023'; END IF;
+    -- An explicit null is the same as nothing, but for the input.
+    r := jsonb_strip_nulls(r - 'input') || CASE WHEN r ? 'input' THEN jsonb_build_object('input', r -> 'input') ELSE '{}' END;
+
+    IF NOT r ? 'type' THEN RAISE EXCEPTION 'type is missing; say what kind of task it is' USING ERRCODE = '22023'; END IF;
+    type_name := $schema$.check_name_('type', r ->> 'type', 128);
+    BEGIN
+        tenant_id := coalesce((r ->> 'tenant')::bigint, 1);
+        parent_id := (r ->> 'parent')::bigint;
+        prio := (r ->> 'priority')::int;
+    EXCEPTION WHEN OTHERS THEN
+        RAISE EXCEPTION 'tenant, parent and priority must be whole numbers' USING ERRCODE = '22023';
+    END;
+    IF tenant_id < 1 THEN RAISE EXCEPTION 'tenant is %; it must be 1 or more', tenant_id USING ERRCODE = '22023'; END IF;
+    IF parent_id < 1 THEN RAISE EXCEPTION 'parent is %; it must be the id of a task', parent_id USING ERRCODE = '22023'; END IF;
+    IF prio NOT BETWEEN 0 AND 255 THEN RAISE EXCEPTION 'priority is %; it must be between 0 and 255', prio USING ERRCODE = '22023'; END IF;
+    queue_name := $schema$.check_name_('queue', r ->> 'queue', 128);
+    timeout_ms := $schema$.check_duration_('timeout', r -> 'timeout', 31536000000);
+    delay_ms := $schema$.check_duration_('delay', r -> 'delay', 316224000000);
+    run_at := $schema$.check_instant_('run_at', r ->> 'run_at');
+    start_by := $schema$.check_instant_('start_by', r ->> 'start_by');
+    IF delay_ms IS NOT NULL AND run_at IS NOT NULL THEN RAISE EXCEPTION 'delay and run_at are both given; give one of them' USING ERRCODE = '22023'; END IF;
+    IF start_by <= run_at THEN RAISE EXCEPTION 'start_by is not after run_at; it could never start' USING ERRCODE = '22023'; END IF;
+    tag_list := $schema$.check_tags_(r -> 'tags');
+    idem := nullif($schema$.check_text_('idempotency_key', r ->> 'idempotency_key', 256), '');
+    uniq := nullif($schema$.check_text_('unique_key', r ->> 'unique_key', 256), '');
+    who := nullif($schema$.check_text_('actor', coalesce(r ->> 'actor', 'sql:' || session_user), 128), '');
+    IF coalesce(r ->> 'unique_policy', 'return_existing') NOT IN ('return_existing', 'error') THEN
+        RAISE EXCEPTION 'unique_policy is "%"; here it is return_existing or error', left(r ->> 'unique_policy', 64) USING ERRCODE = '22023';
+    END IF;
+    body := coalesce((r -> 'input')::text, 'null');
+    IF octet_length(body) > 1048576 THEN
+        RAISE EXCEPTION 'input is % bytes; the limit is 1048576 bytes: store large data elsewhere and pass a reference', octet_length(body) USING ERRCODE = '22023';
+    END IF;
+
+    -- The same digest as everywhere, so that a key means the same through every door.
+    hash := encode(sha256(convert_to($schema$.digest_line_('tenant', tenant_id::text) || $schema$.digest_line_('type', type_name)
+        || $schema$.digest_line_('input', body) || $schema$.digest_line_('queue', queue_name) || $schema$.digest_line_('priority', prio::text)
+        || $schema$.digest_line_('timeout', timeout_ms::text) || $schema$.digest_line_('delay', delay_ms::text)
+        || $schema$.digest_line_('run_at', (extract(epoch FROM run_at) * 1000000)::bigint::text)
+        || $schema$.digest_line_('start_by', (extract(epoch FROM start_by) * 1000000)::bigint::text)
+        || coalesce((SELECT string_agg($schema$.digest_line_('tag', t), '' ORDER BY t COLLATE "C") FROM unnest(tag_list) t), '')
+        || $schema$.digest_line_('parent', parent_id::text), 'UTF8')), 'hex');
+
+    IF idem IS NOT NULL OR uniq IS NOT NULL THEN
+        PERFORM pg_advisory_xact_lock(k.h) FROM (
+            SELECT DISTINCT hashtextextended('$schema_name$ key ' || n, 7004) AS h FROM (VALUES
+                (CASE WHEN idem IS NOT NULL THEN '3 ' || tenant_id || '  ' || idem END),
+                (CASE WHEN uniq IS NOT NULL THEN '0 ' || tenant_id || ' ' || type_name || ' ' || uniq END)) v(n)
+            WHERE n IS NOT NULL ORDER BY 1) k;
+    END IF;
+    at := $schema$.now_();
+    IF idem IS NOT NULL THEN
+        SELECT * INTO idem_row FROM $schema$.idem_key i WHERE i.tenant = tenant_id AND i.key = idem AND i.expires_at > at;
+        IF idem_row.task IS NOT NULL AND idem_row.hash = hash THEN RETURN jsonb_build_object('id', idem_row.task::text, 'kind', 'existing'); END IF;
+        IF idem_row.task IS NOT NULL THEN
+            RAISE EXCEPTION 'idempotency_key "%" stands for task % with another request: use a new key, or repeat the same request', idem, idem_row.task USING ERRCODE = '23505';
+        END IF;
+    END IF;
+    IF uniq IS NOT NULL THEN
+        SELECT k.task INTO existing FROM $schema$.live_key k WHERE k.tenant = tenant_id AND k.kind = 0 AND k.type = type_name AND k.key = uniq;
+        IF existing IS NOT NULL AND r ->> 'unique_policy' = 'error' THEN
+            RAISE EXCEPTION 'task % with unique_key "%" is not finished: wait for it or cancel it', existing, uniq USING ERRCODE = '23505';
+        END IF;
+    END IF;
+
+    IF existing IS NULL THEN
+        -- A type that is being registered just now is waited for.
+        SELECT * INTO known FROM $schema$.task_type d WHERE d.name = type_name;
+        IF known.name IS NULL THEN
+            PERFORM pg_advisory_xact_lock_shared(hashtextextended('$schema_name$ type ' || type_name, 7003));
+            SELECT * INTO known FROM $schema$.task_type d WHERE d.name = type_name;
+        END IF;
+        mask := (queue_name IS NOT NULL)::int + (prio IS NOT NULL)::int * 2 + (timeout_ms IS NOT NULL)::int * 8;
+        queue_name := coalesce(queue_name, known.queue, 'default');
+        prio := coalesce(prio, known.priority, 128);
+        timeout_ms := nullif(coalesce(timeout_ms, known.timeout_ms, 0), 0);
+        lane_id := $schema$.lane_of_(queue_name, type_name, tenant_id, prio);
+        INSERT INTO $schema$.policy(retry) VALUES (coalesce(known.retry, '{}')) ON CONFLICT (retry) DO NOTHING;
+        SELECT p.id INTO policy_id FROM $schema$.policy p WHERE p.retry = coalesce(known.retry, '{}');
+        SELECT q.id, q.cap INTO queue_id, most FROM $schema$.queue q WHERE q.name = queue_name;
+        IF most IS NOT NULL THEN
+            PERFORM FROM $schema$.queue q WHERE q.id = queue_id FOR NO KEY UPDATE;
+            IF (SELECT sum((SELECT count(*) FROM $schema$.ready y WHERE y.lane = l.id) + (SELECT count(*) FROM $schema$.later w WHERE w.lane = l.id))
+                FROM $schema$.lane l WHERE l.queue = queue_id) >= most THEN
+                RAISE EXCEPTION 'queue "%" is full: its cap is % waiting tasks; try later or raise the cap', queue_name, most USING ERRCODE = '53400';
+            END IF;
+        END IF;
+        flag := (uniq IS NOT NULL)::int * 2 + (timeout_ms IS NOT NULL)::int * 8 + (start_by IS NOT NULL)::int * 16 + (known.name IS NULL)::int * 32;
+        task := nextval('$schema$.task_id_seq');
+        PERFORM pg_current_xact_id();
+        place := nextval('$schema$.pos_seq');
+        due := coalesce(run_at, at + coalesce(delay_ms, 0) * interval '1 millisecond');
+        INSERT INTO $schema$.live(id, pos, created_at, due_at, lane, policy, flags, explicit, timeout_ms, parent, start_by, tags, unique_key, idem_key, input)
+        VALUES (task, place, at, due, lane_id, policy_id, flag, mask, timeout_ms, parent_id, start_by, tag_list, uniq, idem, body);
+        IF due <= at THEN
+            INSERT INTO $schema$.ready(lane, pos, task, flags) VALUES (lane_id, place, task, flag);
+        ELSE
+            INSERT INTO $schema$.later(due, task, lane, flags) VALUES (due, task, lane_id, flag);
+        END IF;
+        BEGIN
+            INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, span, ids)
+            VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 0, NULL, 0, 0, 1, who, int8range(task, task, '[]'), ARRAY[task]);
+        EXCEPTION WHEN check_violation THEN
+            PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
+            INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, span, ids)
+            VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 0, NULL, 0, 0, 1, who, int8range(task, task, '[]'), ARRAY[task]);
+        END;
+        IF uniq IS NOT NULL THEN
+            INSERT INTO $schema$.live_key(tenant, kind, type, key, task) VALUES (tenant_id, 0, type_name, uniq, task);
+        END IF;
+        IF (r -> 'notify') = 'true' THEN PERFORM pg_notify('$schema_name$_task_available', queue_name); END IF;
+    END IF;
+    IF idem IS NOT NULL THEN
+        INSERT INTO $schema$.idem_key(tenant, key, task, hash, expires_at) VALUES (tenant_id, idem, coalesce(existing, task), hash, at + interval '7 days')
+        ON CONFLICT ON CONSTRAINT idem_key_pkey DO UPDATE SET task = excluded.task, hash = excluded.hash, expires_at = excluded.expires_at;
+    END IF;
+    RETURN jsonb_build_object('id', coalesce(existing, task)::text, 'kind', CASE WHEN existing IS NULL THEN 'created' ELSE 'existing' END);
+END $$;
+REVOKE ALL ON FUNCTION $schema$.submit(jsonb) FROM PUBLIC;

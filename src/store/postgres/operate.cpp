@@ -1,0 +1,392 @@
+// What an operator may do to a task.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/result.h"
+#include "store/postgres/store_impl.h"
+
+namespace stint::store::pg {
+
+using base::MakeError;
+
+namespace {
+
+// A task that is being moved by others may have to be looked for again.
+constexpr int kLooks = 20;
+
+}  // namespace
+
+std::vector<Facts> PostgresStore::TakeWaiting(
+    Transaction& transaction, std::vector<std::int64_t> ids, std::initializer_list<State> states
+) {
+    Params params;
+    AddInts(params, Sorted(std::move(ids)));
+    ArrayOf numbers(oid::kInt2);
+    for (State state : states) numbers.Int(static_cast<int>(state));
+    numbers.AddTo(params);
+    return ReadFacts(transaction.Query(db_.sql.take_waiting, params));
+}
+
+int PostgresStore::LaneWith(int id, bool suspect) {
+    Lane lane = catalog_.LaneOf(id);
+    if (lane.suspect == suspect) return id;
+    lane.suspect = suspect;
+    return catalog_.LaneId(lane);
+}
+
+void PostgresStore::Ready(const Changes& changes) {
+    for (const Changes::Waiting& waiting : changes.waiting()) {
+        marks_.Lower(waiting.after.lane, waiting.after.pos);
+    }
+    if (!changes.waiting().empty()) idle_ = false;
+}
+
+// ---- cancel ------------------------------------------------------------------------------------
+
+void PostgresStore::CancelTaken(
+    const std::vector<Facts>& taken,
+    std::string_view actor,
+    const std::string& reason,
+    Changes& changes,
+    std::map<TaskId, CancelReply>& replies
+) {
+    for (const Facts& facts : taken) {
+        changes.AddAudit(
+            {facts.id,
+             catalog_.LaneOf(facts.lane).tenant,
+             Event::kCancel,
+             facts.state,
+             State::kCancelled,
+             facts.attempt,
+             facts.generation,
+             {},
+             std::string(actor),
+             reason}
+        );
+        changes.AddFinish({facts, State::kCancelled, std::nullopt, {}, false, facts.error, reason});
+        replies[facts.id] = {CancelReply::Kind::kCancelled, State::kCancelled};
+    }
+}
+
+std::vector<CancelReply> PostgresStore::Cancel(
+    std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+) {
+    std::string why(reason);
+    if (why.empty()) why = "cancelled by " + std::string(actor);
+    std::map<TaskId, CancelReply> replies = db_.Run([&](Transaction& transaction) {
+        std::map<TaskId, CancelReply> found;
+        Changes changes(catalog_);
+        std::vector<std::int64_t> open = Sorted(Values(tasks));
+        for (int look = 0; !open.empty() && look < kLooks; ++look) {
+            CancelTaken(
+                TakeWaiting(transaction, open, {State::kOpen, State::kError}),
+                actor,
+                why,
+                changes,
+                found
+            );
+            Params ids;
+            AddInts(ids, open);
+            CancelTaken(
+                ReadFacts(transaction.Query(db_.sql.take_outside, ids)), actor, why, changes, found
+            );
+            Params running;
+            AddInts(running, open);
+            running.Text(why);
+            Rows rows = transaction.Query(db_.sql.cancel_running, running);
+            for (int i = 0; i < rows.size(); ++i) {
+                found[TaskId(rows.Int(i, 0))] = {CancelReply::Kind::kRequested, State::kInProgress};
+            }
+            // Between two statements a task may have moved to where the first had looked.
+            Rows still = transaction.Query(db_.sql.live_ids, ids);
+            open.clear();
+            for (int i = 0; i < still.size(); ++i) {
+                if (!found.contains(TaskId(still.Int(i, 0)))) open.push_back(still.Int(i, 0));
+            }
+        }
+        changes.Defer(transaction, db_.sql);
+        return found;
+    });
+    std::vector<TaskId> missing;
+    for (TaskId task : tasks) {
+        if (!replies.contains(task)) missing.push_back(task);
+    }
+    for (const TaskRecord& record : Records(missing)) {
+        replies[record.id] = {CancelReply::Kind::kAlreadyTerminal, record.state};
+    }
+    std::vector<CancelReply> answers;
+    for (TaskId task : tasks) {
+        CancelReply& reply = replies[task];
+        answers.push_back(reply);
+        // Named twice in one call: the second finds what the first did.
+        if (reply.kind == CancelReply::Kind::kCancelled) {
+            reply.kind = CancelReply::Kind::kAlreadyTerminal;
+        }
+    }
+    return answers;
+}
+
+// ---- retry and discard -------------------------------------------------------------------------
+
+std::vector<RetryReply> PostgresStore::Retry(
+    std::span<const TaskId> tasks, std::string_view actor
+) {
+    std::map<TaskId, RetryReply> replies = db_.Run([&](Transaction& transaction) {
+        std::map<TaskId, RetryReply> found;
+        Changes changes(catalog_);
+        for (Facts facts : TakeWaiting(transaction, Values(tasks), {State::kError})) {
+            changes.AddAudit(
+                {facts.id,
+                 catalog_.LaneOf(facts.lane).tenant,
+                 Event::kOperatorRetry,
+                 State::kError,
+                 State::kOpen,
+                 facts.attempt,
+                 facts.generation,
+                 {},
+                 std::string(actor),
+                 {}}
+            );
+            facts.state = State::kOpen;
+            changes.AddWaiting({facts, facts.now});
+            found[facts.id] = {RetryReply::Kind::kRequeued, State::kOpen};
+        }
+        changes.Defer(transaction, db_.sql);
+        Ready(changes);
+        std::vector<TaskId> others;
+        for (TaskId task : tasks) {
+            if (!found.contains(task)) others.push_back(task);
+        }
+        if (!others.empty()) ReviveFinished(transaction, others, actor, found);
+        return found;
+    });
+    std::vector<RetryReply> answers;
+    for (TaskId task : tasks) {
+        RetryReply& reply = replies[task];
+        answers.push_back(reply);
+        if (reply.kind == RetryReply::Kind::kRequeued) reply.kind = RetryReply::Kind::kRefused;
+    }
+    return answers;
+}
+
+void PostgresStore::ReviveFinished(
+    Transaction& transaction,
+    std::vector<TaskId> tasks,
+    std::string_view actor,
+    std::map<TaskId, RetryReply>& replies
+) {
+    std::vector<TaskId> wanted;
+    std::vector<std::int64_t> ids;
+    ArrayOf names(oid::kText), kind(oid::kInt2), tenant(oid::kInt8), type(oid::kText),
+        key(oid::kText);
+    std::vector<const TaskRecord*> keyed;
+    std::vector<TaskRecord> records = RecordsIn(transaction, tasks);
+    for (const TaskRecord& record : records) {
+        replies[record.id] = {RetryReply::Kind::kRefused, record.state};
+        if (!IsTerminal(record.state) || !Next(record.state, Event::kOperatorRetry)) continue;
+        ids.push_back(record.id.value());
+        if (record.unique_key.empty()) continue;
+        keyed.push_back(&record);
+        names.Text(fmt::format("0 {} {} {}", record.tenant.value(), record.type, record.unique_key)
+        );
+        kind.Int(0);
+        tenant.Int(record.tenant.value());
+        type.Text(record.type);
+        key.Text(record.unique_key);
+    }
+    if (!keyed.empty()) {
+        // Its key may stand for another live task meanwhile (I7).
+        Params lock, read;
+        names.AddTo(lock);
+        for (ArrayOf* column : {&kind, &tenant, &type, &key}) column->AddTo(read);
+        transaction.Defer(db_.sql.keys_lock, std::move(lock));
+        Rows taken = transaction.Query(db_.sql.keys_read, read);
+        for (int i = 0; i < taken.size(); ++i) {
+            if (taken.IsNull(i, 0)) continue;
+            std::erase(ids, keyed.at(static_cast<std::size_t>(taken.Int(i, 0) - 1))->id.value());
+        }
+    }
+    if (ids.empty()) return;
+    Params params;
+    AddInts(params, Sorted(ids));
+    ArrayOf parts(oid::kInt4), states(oid::kInt2);
+    for (int part : PartsOf(tasks)) parts.Int(part);
+    states.Int(static_cast<int>(State::kCancelled)).Int(static_cast<int>(State::kDead));
+    parts.AddTo(params);
+    states.AddTo(params);
+    Changes changes(catalog_);
+    ArrayOf w_kind(oid::kInt2), w_tenant(oid::kInt8), w_type(oid::kText), w_key(oid::kText),
+        w_task(oid::kInt8), w_hash(oid::kText), w_lasts(oid::kInt8);
+    for (Facts facts : ReadFacts(transaction.Query(db_.sql.revive, params))) {
+        State from = facts.state;
+        Lane lane = catalog_.LaneOf(facts.lane);
+        facts.lane = LaneWith(facts.lane, false);
+        facts.state = State::kOpen;
+        changes.AddAudit(
+            {facts.id,
+             lane.tenant,
+             Event::kOperatorRetry,
+             from,
+             State::kOpen,
+             0,
+             facts.generation,
+             {},
+             std::string(actor),
+             {}}
+        );
+        changes.AddWaiting({facts, facts.now});
+        replies[facts.id] = {RetryReply::Kind::kRequeued, State::kOpen};
+        auto own = std::find_if(keyed.begin(), keyed.end(), [&](const TaskRecord* record) {
+            return record->id == facts.id;
+        });
+        if (own == keyed.end()) continue;
+        w_kind.Int(0);
+        w_tenant.Int(lane.tenant.value());
+        w_type.Text(lane.type);
+        w_key.Text((*own)->unique_key);
+        w_task.Int(facts.id.value());
+        w_hash.Text("");
+        w_lasts.Int(0);
+    }
+    if (w_kind.size() > 0) {
+        Params write;
+        for (ArrayOf* column : {&w_kind, &w_tenant, &w_type, &w_key, &w_task, &w_hash, &w_lasts}) {
+            column->AddTo(write);
+        }
+        transaction.Defer(db_.sql.keys_write, std::move(write));
+    }
+    changes.Defer(transaction, db_.sql);
+    Ready(changes);
+}
+
+std::vector<RetryReply> PostgresStore::Discard(
+    std::span<const TaskId> tasks, std::string_view actor
+) {
+    std::string reason = "discarded by " + std::string(actor);
+    std::map<TaskId, RetryReply> replies = db_.Run([&](Transaction& transaction) {
+        std::map<TaskId, RetryReply> found;
+        Changes changes(catalog_);
+        for (const Facts& facts : TakeWaiting(transaction, Values(tasks), {State::kError})) {
+            changes.AddAudit(
+                {facts.id,
+                 catalog_.LaneOf(facts.lane).tenant,
+                 Event::kFailFinal,
+                 State::kError,
+                 State::kDead,
+                 facts.attempt,
+                 facts.generation,
+                 {},
+                 std::string(actor),
+                 reason}
+            );
+            changes.AddFinish({facts, State::kDead, std::nullopt, {}, false, facts.error, reason});
+            found[facts.id] = {RetryReply::Kind::kRequeued, State::kDead};
+        }
+        changes.Defer(transaction, db_.sql);
+        return found;
+    });
+    std::vector<TaskId> missing;
+    for (TaskId task : tasks) {
+        if (!replies.contains(task)) missing.push_back(task);
+    }
+    for (const TaskRecord& record : Records(missing)) {
+        replies[record.id] = {RetryReply::Kind::kRefused, record.state};
+    }
+    std::vector<RetryReply> answers;
+    for (TaskId task : tasks) {
+        RetryReply& reply = replies[task];
+        answers.push_back(reply);
+        if (reply.kind == RetryReply::Kind::kRequeued) reply.kind = RetryReply::Kind::kRefused;
+    }
+    return answers;
+}
+
+// ---- edit --------------------------------------------------------------------------------------
+
+namespace {
+
+std::string ChangedFields(const TaskEdit& edit) {
+    std::string changed;
+    auto note = [&](bool given, std::string_view field) {
+        if (given) (changed += changed.empty() ? "" : ", ") += field;
+    };
+    note(edit.queue.has_value(), "queue");
+    note(edit.priority.has_value(), "priority");
+    note(edit.input.has_value(), "input");
+    note(edit.run_at.has_value(), "run_at");
+    note(edit.start_by.has_value(), "start_by");
+    note(edit.retry.has_value(), "retry");
+    note(edit.timeout.has_value(), "timeout");
+    note(edit.tags.has_value(), "tags");
+    note(edit.delay.has_value(), "delay");
+    return changed;
+}
+
+int ExplicitBy(const TaskEdit& edit) {
+    return (edit.queue ? kExplicitQueue : 0) | (edit.priority ? kExplicitPriority : 0) |
+           (edit.retry ? kExplicitRetry : 0) | (edit.timeout ? kExplicitTimeout : 0);
+}
+
+}  // namespace
+
+Result<void> PostgresStore::Edit(TaskId task, const TaskEdit& edit, std::string_view actor) {
+    if (auto valid = Validate(edit); !valid) return valid;
+    using Reply = Result<void>;
+    return db_.Run([&](Transaction& transaction) -> Reply {
+        std::vector<Facts> taken =
+            TakeWaiting(transaction, {task.value()}, {State::kOpen, State::kError});
+        if (taken.empty()) {
+            std::vector<TaskRecord> there = RecordsIn(transaction, {&task, 1});
+            if (there.empty())
+                return MakeError(Code::kNotFound, "there is no task {}", task.value());
+            return MakeError(
+                Code::kConflict,
+                "task {} is {}; only a task that waits can be edited",
+                task.value(),
+                StateName(there.front().state)
+            );
+        }
+        Facts facts = taken.front();
+        Lane lane = catalog_.LaneOf(facts.lane);
+        if (edit.queue) lane.queue = *edit.queue;
+        if (edit.priority) lane.priority = *edit.priority;
+        LiveEdit change;
+        change.id = task;
+        change.explicit_mask = facts.explicit_mask | ExplicitBy(edit);
+        change.timeout = edit.timeout.value_or(facts.timeout.value_or(Duration::zero()));
+        if (edit.retry) change.policy = catalog_.PolicyId(*edit.retry);
+        change.set_start_by = edit.start_by.has_value();
+        change.start_by = edit.start_by;
+        change.set_tags = edit.tags.has_value();
+        if (edit.tags) change.tags = *edit.tags;
+        change.input = edit.input;
+        facts.flags &= ~kHasTimeout;
+        if (change.timeout > Duration::zero()) facts.flags |= kHasTimeout;
+        if (edit.start_by) facts.flags |= kHasStartBy;
+        change.flags = facts.flags;
+        facts.lane = catalog_.LaneId(lane);
+        Time due = edit.run_at.value_or(facts.due_at);
+        if (edit.delay) due = facts.now + *edit.delay;
+        transaction.Defer(db_.sql.edit_live, EditParams({&change, 1}));
+        Changes changes(catalog_);
+        changes.AddWaiting({facts, due});
+        changes.AddAudit(
+            {task,
+             lane.tenant,
+             Event::kEdit,
+             facts.state,
+             facts.state,
+             facts.attempt,
+             facts.generation,
+             {},
+             std::string(actor),
+             ChangedFields(edit)}
+        );
+        changes.Defer(transaction, db_.sql);
+        Ready(changes);
+        return {};
+    });
+}
+
+}  // namespace stint::store::pg

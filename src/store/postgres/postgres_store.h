@@ -1,0 +1,38 @@
+// The store on PostgreSQL 14 or later: many nodes on one database, everything in one schema.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "postgres/connection.h"
+#include "store/store.h"
+
+namespace stint::store {
+
+struct PostgresOptions {
+    std::string url;               // for libpq
+    std::string schema = "stint";  // letters, digits and underscores
+    base::Random& random = base::SystemRandom();
+    bool migrate = true;  // create the schema, or bring an older one up to date
+    int connections = 4;  // for everything but listening; few, whatever the number of slots
+    int reserved = 1;     // on top, for outcomes that the others could not report
+    postgres::ConnectOptions::Prepare prepare = postgres::ConnectOptions::Prepare::kAuto;
+    Duration acquire_timeout = std::chrono::seconds{10};
+    // How long a task that committed late, below positions already taken, may wait to be noticed.
+    Duration rescan_every = std::chrono::seconds{10};
+};
+
+// Throws Unavailable (no server), WrongSchema (newer than this program, missing, or too old a
+// server) or std::runtime_error (a wrong schema name), each with a sentence for a person.
+std::unique_ptr<Store> OpenPostgresStore(const PostgresOptions& options);
+
+// What migrating would run, in order; empty when the schema is up to date. Changes nothing.
+std::vector<std::string> PendingMigrations(const PostgresOptions& options);
+// Runs it. Several nodes may do so at once: one works, the others wait for it.
+void MigratePostgres(const PostgresOptions& options);
+// The schema version of this program.
+int PostgresSchemaVersion();
+
+}  // namespace stint::store

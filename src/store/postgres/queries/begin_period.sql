@@ -1,0 +1,1 @@
+SELECT $schema$.begin_period_()

@@ -1,0 +1,44 @@
+-- Success, the common ending: leaves the lease, moves to history, one audit row per batch. An id that is missing in the
+-- answer is not held with that token.
+-- $1 task, $2 key, $3 secret, $4 period, $5 output, $6 warning, $7 exit_code, $8 stderr_tail; $9 the distinct keys, sorted
+WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
+l AS MATERIALIZED (SELECT e.* FROM $schema$.lease e WHERE e.key = ANY ($9::bigint[]) ORDER BY e.key FOR UPDATE),
+x AS MATERIALIZED (
+    SELECT u.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::boolean[], $7::int[], $8::text[])
+        u(task, key, secret, period, output, warning, exit_code, stderr_tail)),
+h AS MATERIALIZED (
+    SELECT l.key, u.task, u.secret, u.flags, l.session, l.started_at, x.task IS NOT NULL AS mine, x.period, x.output, x.warning,
+        x.exit_code, x.stderr_tail
+    FROM l CROSS JOIN LATERAL unnest(l.ids, l.secrets, l.flags) u(task, secret, flags)
+    LEFT JOIN x ON x.task = u.task AND x.key = l.key AND x.secret = u.secret),
+k AS MATERIALIZED (
+    SELECT key, array_agg(task) FILTER (WHERE NOT mine) AS ids, array_agg(secret) FILTER (WHERE NOT mine) AS secrets,
+        array_agg(flags) FILTER (WHERE NOT mine) AS flags
+    FROM h GROUP BY key HAVING bool_or(mine)),
+lu AS (UPDATE $schema$.lease e SET ids = k.ids, secrets = k.secrets, flags = k.flags FROM k WHERE e.key = k.key AND e.key = ANY ($9::bigint[]) AND k.ids IS NOT NULL),
+ld AS (DELETE FROM $schema$.lease e WHERE e.key = ANY (ARRAY(SELECT key FROM k WHERE ids IS NULL))),
+v AS (DELETE FROM $schema$.live z WHERE z.id = ANY (ARRAY(SELECT task FROM h WHERE mine)) RETURNING z.*),
+p AS (DELETE FROM $schema$.past z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 1) <> 0)) RETURNING z.*),
+u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 2) <> 0))),
+g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine))),
+w AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 4) <> 0))),
+o AS MATERIALIZED (
+    SELECT v.*, h.period, h.key, h.secret, h.session, h.started_at, h.flags AS lease_flags, h.output, h.warning, h.exit_code, h.stderr_tail,
+        coalesce(p.attempt, 0) + 1 AS attempt, coalesce(p.claim_no, 0) + 1 AS claim_no, coalesce(p.generation, 1) AS generation,
+        coalesce(p.crash_count, 0) AS crash_count, c.tenant, q.class_complete AS class, s.node, row_number() OVER () AS rn
+    FROM v JOIN h ON h.task = v.id AND h.mine JOIN $schema$.lane c ON c.id = v.lane JOIN $schema$.queue q ON q.id = c.queue
+    LEFT JOIN p ON p.task = v.id LEFT JOIN $schema$.session s ON s.id = h.session),
+i AS (
+    INSERT INTO $schema$.history(part, id, pos, created_at, due_at, finished_at, claimed_at, lane, policy, flags, explicit, state, ending, attempt,
+        claim_no, generation, crash_count, key, secret, session, node, warning, alone, exit_code, timeout_ms, parent, start_by, tags, unique_key,
+        idem_key, debounce_key, input, output, stderr_tail)
+    SELECT o.period * 16 + o.class, o.id, o.pos, o.created_at, o.due_at, n.t, o.started_at, o.lane, o.policy, (o.flags | (o.lease_flags & 4))::smallint,
+        o.explicit, 4, 1, o.attempt, o.claim_no, o.generation, o.crash_count, o.key, o.secret, o.session, o.node, o.warning, (o.lease_flags & 64) <> 0,
+        o.exit_code, o.timeout_ms, o.parent, o.start_by, o.tags, o.unique_key, o.idem_key, o.debounce_key, o.input, o.output, o.stderr_tail
+    FROM o, n),
+a AS (
+    INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, session, actor, span, ids)
+    SELECT $schema$.day_(n.t), nextval('$schema$.audit_seq'), n.t, o.tenant, 3, 1, 4, o.attempt, o.generation, o.session, 'worker', o.span, o.ids
+    FROM n, (SELECT tenant, attempt, generation, session, int8range(min(id), max(id), '[]') AS span, array_agg(id) AS ids
+             FROM o GROUP BY tenant, attempt, generation, session, (rn - 1) / 500) o)
+SELECT task FROM h WHERE mine

@@ -1,0 +1,1 @@
+SELECT $schema$.drop_leaf_($1::text, $2::bigint)

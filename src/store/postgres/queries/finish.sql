@@ -1,0 +1,25 @@
+-- Moves tasks that are nowhere now to history.
+-- $1 task, $2 period, $3 state, $4 ending (NULL = it ended without an attempt), $5 attempt, $6 claim_no, $7 generation, $8 crash_count,
+-- $9 key, $10 secret, $11 session, $12 node, $13 claimed_at, $14 warning, $15 flags, $16 exit_code, $17 exit_signal, $18 output, $19 error,
+-- $20 reason, $21 stderr_tail
+WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
+x AS MATERIALIZED (
+    SELECT u.* FROM unnest($1::bigint[], $2::int[], $3::smallint[], $4::smallint[], $5::int[], $6::int[], $7::int[], $8::int[], $9::bigint[],
+        $10::bigint[], $11::uuid[], $12::bigint[], $13::timestamptz[], $14::boolean[], $15::smallint[], $16::int[], $17::int[], $18::text[],
+        $19::text[], $20::text[], $21::text[])
+        u(task, period, state, ending, attempt, claim_no, generation, crash_count, key, secret, session, node, claimed_at, warning, flags, exit_code,
+            exit_signal, output, error, reason, stderr_tail)),
+v AS (DELETE FROM $schema$.live z WHERE z.id = ANY ($1::bigint[]) RETURNING z.*),
+p AS (DELETE FROM $schema$.past z WHERE z.task = ANY ($1::bigint[])),
+u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY ($1::bigint[])),
+g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY ($1::bigint[])),
+c AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY ($1::bigint[]))
+INSERT INTO $schema$.history(part, id, pos, created_at, due_at, finished_at, claimed_at, lane, policy, flags, explicit, state, ending, attempt,
+    claim_no, generation, crash_count, key, secret, session, node, warning, alone, exit_code, exit_signal, timeout_ms, parent, start_by, tags,
+    unique_key, idem_key, debounce_key, input, output, error, reason, stderr_tail)
+SELECT x.period * 16 + CASE x.state WHEN 4 THEN q.class_complete WHEN 6 THEN q.class_cancelled ELSE q.class_dead END,
+    v.id, v.pos, v.created_at, v.due_at, n.t, x.claimed_at, v.lane, v.policy, (v.flags | (x.flags & 4))::smallint, v.explicit, x.state, x.ending, x.attempt,
+    x.claim_no, x.generation, x.crash_count, x.key, x.secret, x.session, x.node, x.warning, (x.flags & 64) <> 0, x.exit_code, x.exit_signal,
+    v.timeout_ms, v.parent, v.start_by, v.tags, v.unique_key, v.idem_key, v.debounce_key, v.input, x.output, x.error, x.reason, x.stderr_tail
+FROM v JOIN x ON x.task = v.id JOIN $schema$.lane l ON l.id = v.lane JOIN $schema$.queue q ON q.id = l.queue
+CROSS JOIN n

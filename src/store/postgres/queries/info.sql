@@ -1,0 +1,1 @@
+SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('synchronous_standby_names')

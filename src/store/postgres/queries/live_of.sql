@@ -1,0 +1,1 @@
+SELECT * FROM $schema$.record_live_ WHERE id = ANY ($1::bigint[])

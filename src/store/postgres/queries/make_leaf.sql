@@ -1,0 +1,1 @@
+SELECT $schema$.make_leaf_($1::text, $2::int)

@@ -1,0 +1,1 @@
+SELECT first_id, no FROM $schema$.period ORDER BY first_id

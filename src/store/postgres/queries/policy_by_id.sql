@@ -1,0 +1,1 @@
+SELECT retry FROM $schema$.policy WHERE id = $1::int

@@ -1,0 +1,1 @@
+SELECT $schema$.reserve_ids_($1::int)

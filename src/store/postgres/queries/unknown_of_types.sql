@@ -1,0 +1,4 @@
+-- Live tasks that were accepted before their type was known. $1 types, $2 limit, $3 after
+SELECT v.id, v.explicit, l.type FROM $schema$.live v JOIN $schema$.lane l ON l.id = v.lane
+WHERE (v.flags & 32) <> 0 AND v.id > $3::bigint AND v.lane = ANY (ARRAY(SELECT k.id FROM $schema$.lane k WHERE k.type = ANY ($1::text[])))
+ORDER BY v.id LIMIT $2::int

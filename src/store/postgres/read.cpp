@@ -1,0 +1,273 @@
+// Looking at tasks: live and finished alike.
+#include <algorithm>
+
+#include "store/postgres/store_impl.h"
+
+namespace stint::store::pg {
+
+namespace {
+
+constexpr int kClasses = 16;
+constexpr int kChunk = 500;  // rows of a filtered list fetched at a time
+
+Params IdsAndParts(std::span<const TaskId> tasks, const std::vector<int>& parts) {
+    Params params;
+    AddInts(params, Values(tasks));
+    ArrayOf array(oid::kInt4);
+    for (int part : parts) array.Int(part);
+    array.AddTo(params);
+    return params;
+}
+
+// tenant, states, types, prefixes, queues: what lists and counts share.
+struct FilterColumns {
+    ArrayOf states{oid::kInt2};
+    std::vector<std::string> types, prefixes;
+    explicit FilterColumns(const TaskFilter& filter) {
+        for (State state : filter.states) states.Int(static_cast<int>(state));
+        for (const std::string& type : filter.types) {
+            if (type.ends_with('*')) {
+                prefixes.push_back(type.substr(0, type.size() - 1));
+            } else {
+                types.push_back(type);
+            }
+        }
+    }
+    void AddTo(Params& params, const TaskFilter& filter) {
+        filter.tenant ? params.Int(filter.tenant->value()) : params.Null(oid::kInt8);
+        states.AddTo(params);
+        AddTexts(params, types);
+        AddTexts(params, prefixes);
+        AddTexts(params, filter.queues);
+    }
+};
+
+Params ListParams(const TaskFilter& filter, TaskId before, int limit) {
+    Params params;
+    params.Int(before.value()).Int4(limit);
+    FilterColumns(filter).AddTo(params, filter);
+    AddTexts(params, filter.tags);
+    params.AtOrNull(filter.created_from).AtOrNull(filter.created_to);
+    params.AtOrNull(filter.finished_from).AtOrNull(filter.finished_to);
+    filter.parent.valid() ? params.Int(filter.parent.value()) : params.Null(oid::kInt8);
+    return params;
+}
+
+}  // namespace
+
+// Where a finished task may lie: the period of its id, or the one before (see Catalog::PeriodOf),
+// under any retention class.
+std::vector<int> PostgresStore::PartsOf(std::span<const TaskId> tasks) {
+    std::vector<int> parts;
+    for (TaskId task : tasks) {
+        for (int period : PeriodsOf(task)) {
+            for (int c = 0; c < kClasses; ++c) parts.push_back(period * kClasses + c);
+        }
+    }
+    std::sort(parts.begin(), parts.end());
+    parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+    return parts;
+}
+
+std::vector<int> PostgresStore::PeriodsOf(TaskId task) {
+    int period = catalog_.PeriodOf(task);
+    // One above as well: it may have been begun after we last looked.
+    return {period - 1, period, period + 1};
+}
+
+std::vector<TaskRecord> PostgresStore::RecordsIn(
+    Transaction& transaction, std::span<const TaskId> tasks
+) {
+    std::vector<TaskRecord> records;
+    if (tasks.empty()) return records;
+    Params ids;
+    AddInts(ids, Values(tasks));
+    Rows live = transaction.Query(db_.sql.live_of, ids);
+    for (int i = 0; i < live.size(); ++i) records.push_back(ReadTask(live, i, catalog_));
+    if (records.size() == tasks.size()) return records;
+    Rows finished = transaction.Query(db_.sql.history_of, IdsAndParts(tasks, PartsOf(tasks)));
+    for (int i = 0; i < finished.size(); ++i) records.push_back(ReadTask(finished, i, catalog_));
+    return records;
+}
+
+std::vector<TaskRecord> PostgresStore::Records(std::span<const TaskId> tasks) {
+    std::vector<TaskRecord> records;
+    // A task may finish between the two looks; then it is in the second.
+    Params ids;
+    AddInts(ids, Values(tasks));
+    if (tasks.empty()) return records;
+    Rows live = db_.Read(db_.sql.live_of, ids);
+    for (int i = 0; i < live.size(); ++i) records.push_back(ReadTask(live, i, catalog_));
+    if (records.size() == tasks.size()) return records;
+    Rows finished = db_.ReadPlanned(db_.sql.history_of, IdsAndParts(tasks, PartsOf(tasks)));
+    for (int i = 0; i < finished.size(); ++i) records.push_back(ReadTask(finished, i, catalog_));
+    return records;
+}
+
+std::vector<TaskId> PostgresStore::Existing(
+    Transaction& transaction, std::span<const TaskId> tasks
+) {
+    std::vector<TaskId> there;
+    if (tasks.empty()) return there;
+    Rows rows = transaction.Query(db_.sql.ids_exist, IdsAndParts(tasks, PartsOf(tasks)));
+    for (int i = 0; i < rows.size(); ++i) there.push_back(TaskId(rows.Int(i, 0)));
+    return there;
+}
+
+std::optional<TaskRecord> PostgresStore::Get(TaskId task) {
+    std::vector<TaskRecord> records = Records({&task, 1});
+    if (records.empty()) return std::nullopt;
+    // Revived between the two looks: the later one is the history's, the earlier is newer.
+    return records.front();
+}
+
+std::optional<TaskId> PostgresStore::FindByIdempotencyKey(TenantId tenant, std::string_view key) {
+    Params params;
+    params.Number(tenant).Text(key);
+    Rows rows = db_.Read(db_.sql.idem_of, params);
+    if (rows.empty()) return std::nullopt;
+    return TaskId(rows.Int(0, 0));
+}
+
+std::vector<TaskRecord> PostgresStore::Candidates(
+    const ListRequest& request, TaskId before, int limit
+) {
+    std::vector<TaskRecord> found;
+    auto wanted = [&](bool terminal) {
+        const auto& states = request.filter.states;
+        return states.empty() || std::any_of(states.begin(), states.end(), [&](State state) {
+                   return IsTerminal(state) == terminal;
+               });
+    };
+    Params params = ListParams(request.filter, before, limit);
+    for (bool terminal : {false, true}) {
+        if (!wanted(terminal)) continue;
+        Rows rows = db_.ReadPlanned(terminal ? db_.sql.list_history : db_.sql.list_live, params);
+        for (int i = 0; i < rows.size(); ++i) found.push_back(ReadTask(rows, i, catalog_));
+    }
+    std::sort(found.begin(), found.end(), [](const TaskRecord& a, const TaskRecord& b) {
+        return a.id > b.id;
+    });
+    // Finished between the two looks: once is enough.
+    auto same = [](const TaskRecord& a, const TaskRecord& b) { return a.id == b.id; };
+    found.erase(std::unique(found.begin(), found.end(), same), found.end());
+    if (static_cast<int>(found.size()) > limit) found.resize(static_cast<std::size_t>(limit));
+    return found;
+}
+
+TaskPage PostgresStore::List(const ListRequest& request) {
+    auto limit = static_cast<std::size_t>(std::clamp(request.limit, 1, limits::kListPage));
+    TaskPage page;
+    TaskId before = request.before.value_or(TaskId(std::numeric_limits<std::int64_t>::max()));
+    // Only matches on the input are left to us; without any, one chunk is the page.
+    int chunk = request.filter.input.empty() ? static_cast<int>(limit) + 1 : kChunk;
+    for (int looked = 0; looked < limits::kHistoryScan;) {
+        std::vector<TaskRecord> found = Candidates(request, before, chunk);
+        looked += static_cast<int>(found.size());
+        for (TaskRecord& task : found) {
+            before = task.id;
+            if (!Matches(request.filter, task)) continue;
+            if (page.tasks.size() == limit) {
+                page.next = page.tasks.back().id;
+                return page;
+            }
+            page.tasks.push_back(std::move(task));
+        }
+        if (static_cast<int>(found.size()) < chunk) return page;
+    }
+    // Looked at enough for one call; the next one goes on from here.
+    page.next = before;
+    return page;
+}
+
+std::map<CountKey, std::int64_t> PostgresStore::Counts(const TaskFilter& filter) {
+    std::map<CountKey, std::int64_t> counts;
+    Params params;
+    FilterColumns(filter).AddTo(params, filter);
+    for (const auto* statement : {&db_.sql.counts_live, &db_.sql.counts_history}) {
+        Rows rows = db_.ReadPlanned(*statement, params);
+        for (int i = 0; i < rows.size(); ++i) {
+            CountKey key{static_cast<State>(rows.Int(i, 0)), rows.Text(i, 1), rows.Text(i, 2)};
+            counts[key] += rows.Int(i, 3);
+        }
+    }
+    return counts;
+}
+
+std::vector<AttemptRecord> PostgresStore::Attempts(TaskId task) {
+    Params params;
+    params.Number(task);
+    ArrayOf periods(oid::kInt4), parts(oid::kInt4);
+    for (int period : PeriodsOf(task)) periods.Int(period);
+    for (int part : PartsOf({&task, 1})) parts.Int(part);
+    periods.AddTo(params);
+    parts.AddTo(params);
+    Rows rows = db_.ReadPlanned(db_.sql.attempts_of, params);
+    std::vector<AttemptRecord> attempts;
+    for (int i = 0; i < rows.size(); ++i) attempts.push_back(ReadAttempt(rows, i));
+    return attempts;
+}
+
+std::vector<AuditEntry> PostgresStore::Audit(const AuditRequest& request) {
+    Params params;
+    if (request.task.valid()) params.Number(request.task);
+    params.Int(request.after).Int4(std::clamp(request.limit, 1, limits::kListPage));
+    Rows rows =
+        db_.ReadPlanned(request.task.valid() ? db_.sql.audit_of : db_.sql.audit_all, params);
+    std::vector<AuditEntry> entries;
+    for (int i = 0; i < rows.size(); ++i) entries.push_back(ReadAudit(rows, i));
+    return entries;
+}
+
+std::vector<FinishedTask> PostgresStore::Finished(std::span<const TaskId> tasks) {
+    std::vector<FinishedTask> finished;
+    if (tasks.empty()) return finished;
+    Rows rows = db_.ReadPlanned(db_.sql.finished_of, IdsAndParts(tasks, PartsOf(tasks)));
+    for (int i = 0; i < rows.size(); ++i) {
+        finished.push_back(
+            {TaskId(rows.Int(i, 0)),
+             static_cast<State>(rows.Int(i, 1)),
+             rows.Text(i, 2),
+             ReadError(rows.View(i, 3)),
+             rows.Text(i, 4),
+             rows.Bool(i, 5)}
+        );
+    }
+    return finished;
+}
+
+std::vector<QueueRecord> PostgresStore::Queues() {
+    Rows rows = db_.ReadPlanned(db_.sql.queues);
+    auto maybe = [&](int i, int column) -> std::optional<Duration> {
+        if (rows.IsNull(i, column)) return std::nullopt;
+        return Duration(rows.Int(i, column));
+    };
+    std::vector<QueueRecord> queues;
+    for (int i = 0; i < rows.size(); ++i) {
+        QueueRecord& queue = queues.emplace_back();
+        queue.settings.name = rows.Text(i, 0);
+        queue.settings.paused = rows.Bool(i, 1);
+        if (!rows.IsNull(i, 2)) queue.settings.cap = rows.Int(i, 2);
+        queue.settings.keep_complete = maybe(i, 3);
+        queue.settings.keep_dead = maybe(i, 4);
+        queue.settings.keep_cancelled = maybe(i, 5);
+        queue.waiting = rows.Int(i, 6);
+        queue.running = rows.Int(i, 7);
+    }
+    return queues;
+}
+
+void PostgresStore::SetQueue(const QueueSettings& settings, std::string_view) {
+    auto add = [](Params& params, const std::optional<Duration>& keep) {
+        keep ? params.Int(keep->count()) : params.Null(oid::kInt8);
+    };
+    Params params;
+    params.Text(settings.name).Bool(settings.paused);
+    settings.cap ? params.Int(*settings.cap) : params.Null(oid::kInt8);
+    add(params, settings.keep_complete);
+    add(params, settings.keep_dead);
+    add(params, settings.keep_cancelled);
+    db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.set_queue, params); });
+}
+
+}  // namespace stint::store::pg

@@ -1,0 +1,406 @@
+// The schema as others see it: migrations, views, the audit log's lock, submitting from SQL.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "postgres/connection.h"
+#include "store/postgres/postgres_store.h"
+#include "support/postgres_schema.h"
+
+namespace stint::store {
+namespace {
+
+using postgres::Commits;
+using postgres::Connection;
+using postgres::Params;
+using postgres::Rows;
+using postgres::SqlError;
+using postgres::Statement;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::IsSupersetOf;
+using ::testing::Not;
+
+class SchemaTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        SKIP_WITHOUT_POSTGRES();
+        static stint::testing::PostgresSchema one("schema");
+        schema_ = &one;
+        schema_->Empty();
+        options_.url = stint::testing::TestPostgresUrl();
+        options_.schema = schema_->name();
+        options_.migrate = false;
+    }
+    std::string In(std::string text) {
+        for (std::size_t at; (at = text.find("$s.")) != std::string::npos;)
+            text.replace(at, 3, schema_->name() + ".");
+        return text;
+    }
+    Rows Ask(const std::string& text, const Params& params = {}) {
+        return schema_->connection().Query(Statement{"", In(text)}, params, Commits::kNo);
+    }
+    std::vector<std::string> ColumnsOf(const std::string& view) {
+        return Ask("SELECT array_agg(column_name || ' ' || udt_name ORDER BY ordinal_position) "
+                   "FROM "
+                   "information_schema.columns WHERE table_schema = $1 AND table_name = $2",
+                   Params().Text(schema_->name()).Text(view))
+            .Texts(0, 0);
+    }
+    std::string Refusal(const std::string& text) {
+        try {
+            Ask(text);
+        } catch (const SqlError& error) {
+            return error.what();
+        }
+        return "";
+    }
+    // One task that was claimed, failed, claimed again and completed.
+    TaskId Lived(Store& store) {
+        NewTask task{.type = "t", .input = R"({"a":1})"};
+        TaskId id = store.Submit({&task, 1}).at(0).id;
+        SessionId session = base::SystemRandom().MakeId<SessionId>();
+        store.OpenSession(
+            {.id = session, .hostname = "Host-1", .lease = std::chrono::hours{1}, .types = {"t"}}
+        );
+        for (auto kind : {Settlement::Kind::kRetry, Settlement::Kind::kComplete}) {
+            Lease lease =
+                store.Claim({.session = session, .limit = 1, .types = {"t"}}).leases.at(0);
+            Settlement outcome{.task = id, .token = lease.token, .session = session, .kind = kind};
+            outcome.output = kind == Settlement::Kind::kComplete ? R"({"b":2})" : "";
+            if (kind == Settlement::Kind::kRetry) {
+                outcome.error = TaskError{"broke", "io", "", true};
+                outcome.end = AttemptEnd::kFailed;
+            }
+            EXPECT_EQ(store.Settle({&outcome, 1}).at(0).kind, SettleReply::Kind::kAccepted);
+        }
+        return id;
+    }
+
+    stint::testing::PostgresSchema* schema_ = nullptr;
+    PostgresOptions options_;
+};
+
+// ---- views -------------------------------------------------------------------------------------
+
+TEST_F(SchemaTest, TheViewsHaveTheColumnsOfTheContract) {
+    EXPECT_THAT(
+        ColumnsOf("task"),
+        IsSupersetOf(
+            {"id int8",
+             "tenant_id int8",
+             "parent_id int8",
+             "type text",
+             "status int2",
+             "priority int2",
+             "input jsonb",
+             "output jsonb",
+             "retryable bool",
+             "retry_count int4",
+             "executor int8",
+             "created_at timestamptz",
+             "claimed_at timestamptz",
+             "completed_at timestamptz",
+             "expires_at timestamptz",
+             "lease_owner uuid",
+             "lease_timeout timestamptz",
+             "try_count int4",
+             "max_tries int4",
+             "updated_at timestamptz",
+             "error jsonb",
+             "worker_status text",
+             "run_time interval"}
+        )
+    );
+    EXPECT_THAT(ColumnsOf("task_status"), ElementsAre("id int2", "code text"));
+    EXPECT_THAT(ColumnsOf("task_task_dep"), ElementsAre("task_id int8", "depends_on int8"));
+    EXPECT_THAT(
+        ColumnsOf("task_resource"), ElementsAre("id int2", "name text", "max_concurrency int4")
+    );
+    EXPECT_THAT(ColumnsOf("task_resource_dep"), ElementsAre("task_id int8", "depends_on int2"));
+    EXPECT_THAT(
+        ColumnsOf("node"), ElementsAre("id int8", "hostname text", "last_seen timestamptz")
+    );
+    EXPECT_THAT(
+        ColumnsOf("task_joins"),
+        ElementsAre(
+            "join_key varchar",
+            "workflow_id varchar",
+            "task_type varchar",
+            "task_id int8",
+            "completed_at timestamptz"
+        )
+    );
+    EXPECT_THAT(
+        ColumnsOf("audit_logs"),
+        IsSupersetOf(
+            {"id int8",
+             "task_id int8",
+             "from_status text",
+             "to_status text",
+             "event text",
+             "attempt int4",
+             "session uuid",
+             "actor text",
+             "reason text",
+             "created_at timestamptz"}
+        )
+    );
+}
+
+TEST_F(SchemaTest, TheStatusCodesAreThoseOfTheModel) {
+    Rows rows = Ask("SELECT id, code FROM $s.task_status ORDER BY id");
+    ASSERT_EQ(rows.size(), kStateCount);
+    for (int i = 0; i < kStateCount; ++i) {
+        EXPECT_EQ(rows.Int(i, 0), i);
+        EXPECT_EQ(rows.View(i, 1), StateCode(static_cast<State>(i)));
+    }
+    Rows events = Ask("SELECT id, name FROM $s.event_name ORDER BY id");
+    ASSERT_EQ(events.size(), kEventCount);
+    for (int i = 0; i < kEventCount; ++i)
+        EXPECT_EQ(events.View(i, 1), EventName(static_cast<Event>(i)));
+}
+
+TEST_F(SchemaTest, TheTaskViewTellsTheSameStoryAsTheStore) {
+    auto store = OpenPostgresStore(options_);
+    TaskId id = Lived(*store);
+    Rows rows =
+        Ask("SELECT status, input ->> 'a', output ->> 'b', retry_count, worker_status, executor IS "
+            "NOT NULL, "
+            "completed_at IS NOT NULL, try_count FROM $s.task WHERE id = $1",
+            Params().Number(id));
+    ASSERT_EQ(rows.size(), 1);
+    EXPECT_EQ(rows.Int(0, 0), static_cast<int>(State::kComplete));
+    EXPECT_EQ(rows.View(0, 1), "1");
+    EXPECT_EQ(rows.View(0, 2), "2");
+    EXPECT_EQ(rows.Int(0, 3), 1);
+    EXPECT_EQ(rows.View(0, 4), "done");
+    EXPECT_TRUE(rows.Bool(0, 5));
+    EXPECT_TRUE(rows.Bool(0, 6));
+    EXPECT_EQ(rows.Int(0, 7), 2);
+    Rows audit =
+        Ask("SELECT array_agg(event || ' ' || coalesce(from_status, '-') || ' ' || to_status ORDER "
+            "BY id) FROM $s.audit_logs WHERE task_id = $1",
+            Params().Number(id));
+    EXPECT_THAT(
+        audit.Texts(0, 0),
+        ElementsAre(
+            "submit - OPEN",
+            "claim OPEN IN_PROGRESS",
+            "fail_retryable IN_PROGRESS ERROR",
+            "retry_due ERROR OPEN",
+            "claim OPEN IN_PROGRESS",
+            "complete IN_PROGRESS COMPLETE"
+        )
+    );
+}
+
+TEST_F(SchemaTest, TheAuditLogRefusesToBeChanged) {
+    auto store = OpenPostgresStore(options_);
+    Lived(*store);
+    std::string leaf = Ask("SELECT tableoid::regclass::text FROM $s.audit LIMIT 1").Text(0, 0);
+    for (const std::string& table : {In("$s.audit"), leaf}) {
+        EXPECT_THAT(Refusal("UPDATE " + table + " SET actor = 'nobody'"), HasSubstr("append-only"));
+        EXPECT_THAT(Refusal("DELETE FROM " + table), HasSubstr("append-only"));
+        EXPECT_THAT(Refusal("TRUNCATE " + table), HasSubstr("append-only"));
+    }
+    EXPECT_GT(Ask("SELECT count(*) FROM $s.audit").Int(0, 0), 0);
+}
+
+// ---- submitting from SQL -----------------------------------------------------------------------
+
+TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {
+    auto store = OpenPostgresStore(options_);
+    TypeDefaults type{
+        .type = "mail", .queue = "post", .priority = 7, .timeout = std::chrono::minutes{3}};
+    store->PublishTypes({&type, 1});
+    Rows rows = Ask(
+        R"(SELECT $s.submit('{"type": "mail", "input": {"to": "ann"}, "tags": ["b", "a"], "tenant": 5,
+                        "delay": "5m", "unique_key": "u", "actor": "user:ann"}') ->> 'id')"
+    );
+    TaskId id = TaskId::Parse(rows.View(0, 0)).value();
+    TaskRecord task = store->Get(id).value();
+    EXPECT_EQ(task.type, "mail");
+    EXPECT_EQ(task.queue, "post");
+    EXPECT_EQ(task.priority, 7);
+    EXPECT_EQ(task.timeout, std::chrono::minutes{3});
+    EXPECT_EQ(task.tenant, TenantId(5));
+    EXPECT_EQ(task.input, R"({"to": "ann"})");
+    EXPECT_EQ(task.unique_key, "u");
+    EXPECT_TRUE(task.type_known);
+    EXPECT_EQ(task.due_at - task.created_at, std::chrono::minutes{5});
+    EXPECT_EQ(store->Audit({.task = id}).at(0).actor, "user:ann");
+    for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
+}
+
+TEST_F(SchemaTest, AnUnknownTypeFromSqlGetsTheGlobalDefaults) {
+    auto store = OpenPostgresStore(options_);
+    TaskId id =
+        TaskId::Parse(Ask(R"(SELECT $s.submit('{"type": "x"}') ->> 'id')").View(0, 0)).value();
+    TaskRecord task = store->Get(id).value();
+    EXPECT_EQ(task.queue, "default");
+    EXPECT_EQ(task.priority, limits::kPriorityDefault);
+    EXPECT_EQ(task.retry, RetryPolicy{});
+    EXPECT_FALSE(task.type_known);
+    EXPECT_EQ(task.input, "null");
+}
+
+TEST_F(SchemaTest, AKeyMeansTheSameThroughSqlAndThroughTheStore) {
+    auto store = OpenPostgresStore(options_);
+    NewTask task{
+        .type = "t", .input = R"({"n": 1})", .queue = "q", .priority = 3, .idempotency_key = "k"};
+    task.tags = {"z", "a"};
+    task.delay = std::chrono::seconds{90};
+    SubmitReply first = store->Submit({&task, 1}).at(0);
+    EXPECT_EQ(first.kind, SubmitReply::Kind::kCreated);
+    std::string same =
+        R"(SELECT $s.submit('{"type": "t", "input": {"n": 1}, "queue": "q", "priority": 3, "delay": "90s",
+                           "tags": ["a", "z"], "idempotency_key": "k"}'))";
+    Rows rows = Ask("SELECT r ->> 'id', r ->> 'kind' FROM (" + same + " AS r) x");
+    EXPECT_EQ(rows.Text(0, 0), first.id.ToString());
+    EXPECT_EQ(rows.View(0, 1), "existing");
+    EXPECT_THAT(
+        Refusal(R"(SELECT $s.submit('{"type": "t", "idempotency_key": "k"}'))"),
+        HasSubstr("idempotency_key \"k\"")
+    );
+}
+
+TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
+    auto refusal = [&](const std::string& body) {
+        return Refusal("SELECT $s.submit('" + body + "')");
+    };
+    EXPECT_THAT(refusal(R"({"input": 1})"), HasSubstr("type is missing"));
+    EXPECT_THAT(refusal(R"({"type": "a b"})"), HasSubstr("type is \"a b\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "prio": 1})"), HasSubstr("unknown field \"prio\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "priority": 256})"), HasSubstr("priority is 256"));
+    EXPECT_THAT(refusal(R"({"type": "a", "queue": ""})"), HasSubstr("queue is empty"));
+    EXPECT_THAT(refusal(R"({"type": "a", "delay": "soon"})"), HasSubstr("delay is \"soon\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "run_at": "x"})"), HasSubstr("run_at is \"x\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "tags": "x"})"), HasSubstr("tags is \"x\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "tenant": 0})"), HasSubstr("tenant is 0"));
+    EXPECT_THAT(refusal(R"([1])"), HasSubstr("not an object"));
+    EXPECT_EQ(Ask("SELECT count(*) FROM $s.live").Int(0, 0), 0);
+}
+
+TEST_F(SchemaTest, ARollbackTakesTheTaskWithIt) {
+    Connection& connection = schema_->connection();
+    connection.Script("BEGIN");
+    Ask(R"(SELECT $s.submit('{"type": "t"}'))");
+    connection.Script("ROLLBACK");
+    EXPECT_EQ(Ask("SELECT count(*) FROM $s.live").Int(0, 0), 0);
+}
+
+TEST_F(SchemaTest, AProducerNeedsNothingButTheFunction) {
+    std::string role = fmt::format("producer_{}", getpid());
+    Connection& connection = schema_->connection();
+    connection.Script(In(fmt::format(
+        "CREATE ROLE {0}; GRANT USAGE ON SCHEMA {1} TO {0}; GRANT EXECUTE ON FUNCTION "
+        "$s.submit(jsonb) TO {0}",
+        role,
+        schema_->name()
+    )));
+    connection.Script("SET ROLE " + role);
+    std::string created, refused;
+    try {
+        created = Ask(R"(SELECT $s.submit('{"type": "t"}') ->> 'kind')").Text(0, 0);
+    } catch (const SqlError& error) {
+        created = error.what();
+    }
+    refused = Refusal("SELECT * FROM $s.live");
+    connection.Script("RESET ROLE");
+    connection.Script(In(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role)));
+    EXPECT_EQ(created, "created");
+    EXPECT_THAT(refused, HasSubstr("permission denied"));
+}
+
+// ---- migrations --------------------------------------------------------------------------------
+
+class MigrationTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        SKIP_WITHOUT_POSTGRES();
+        options_.url = stint::testing::TestPostgresUrl();
+        options_.schema = fmt::format("test_migration_{}", getpid());
+        postgres::ConnectOptions connect;
+        connect.url = options_.url;
+        connection_ = Connection::Open(connect);
+        Drop();
+    }
+    void TearDown() override {
+        if (connection_) Drop();
+    }
+    void Drop() { connection_->Script("DROP SCHEMA IF EXISTS " + options_.schema + " CASCADE"); }
+    bool Exists() {
+        Statement there{"", "SELECT to_regnamespace($1) IS NOT NULL"};
+        return connection_->Query(there, Params().Text(options_.schema), Commits::kNo).Bool(0, 0);
+    }
+
+    PostgresOptions options_;
+    std::unique_ptr<Connection> connection_;
+};
+
+TEST_F(MigrationTest, ADryRunTellsAndChangesNothing) {
+    std::vector<std::string> pending = PendingMigrations(options_);
+    EXPECT_EQ(static_cast<int>(pending.size()), PostgresSchemaVersion() + 1);
+    EXPECT_THAT(pending.at(1), HasSubstr("CREATE TABLE \"" + options_.schema + "\".live("));
+    EXPECT_THAT(pending.at(1), Not(HasSubstr("$schema$")));
+    EXPECT_FALSE(Exists());
+    MigratePostgres(options_);
+    EXPECT_THAT(PendingMigrations(options_), IsEmpty());
+}
+
+TEST_F(MigrationTest, WhatTheDryRunPrintsIsWhatIsNeeded) {
+    for (const std::string& text : PendingMigrations(options_)) connection_->Script(text);
+    EXPECT_THAT(PendingMigrations(options_), IsEmpty());
+    options_.migrate = false;
+    EXPECT_EQ(OpenPostgresStore(options_)->Info().schema, PostgresSchemaVersion());
+}
+
+TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
+    std::vector<std::string> errors(4);
+    {
+        std::vector<std::jthread> nodes;
+        for (std::string& error : errors) {
+            nodes.emplace_back([this, &error] {
+                try {
+                    OpenPostgresStore(options_)->Now();
+                } catch (const std::exception& broke) {
+                    error = broke.what();
+                }
+            });
+        }
+    }
+    EXPECT_THAT(errors, ::testing::Each(""));
+    Statement count{"", "SELECT count(*) FROM " + options_.schema + ".migration"};
+    EXPECT_EQ(connection_->Query(count, {}, Commits::kNo).Int(0, 0), PostgresSchemaVersion());
+}
+
+TEST_F(MigrationTest, ANewerSchemaIsRefusedClearly) {
+    MigratePostgres(options_);
+    connection_->Script(
+        "INSERT INTO " + options_.schema + ".migration(number, name) VALUES (9999, 'future')"
+    );
+    try {
+        OpenPostgresStore(options_);
+        FAIL();
+    } catch (const WrongSchema& wrong) {
+        EXPECT_THAT(wrong.what(), HasSubstr("version 9999"));
+        EXPECT_THAT(wrong.what(), HasSubstr("newer program"));
+    }
+}
+
+TEST_F(MigrationTest, AMissingSchemaIsNotMadeUnasked) {
+    options_.migrate = false;
+    EXPECT_THROW(OpenPostgresStore(options_), WrongSchema);
+    EXPECT_FALSE(Exists());
+}
+
+TEST_F(MigrationTest, ABadNameIsRefusedBeforeAnythingIsSent) {
+    options_.schema = "x\"; DROP SCHEMA public; --";
+    EXPECT_THROW(OpenPostgresStore(options_), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace stint::store

@@ -1,0 +1,263 @@
+// Accepting tasks. Most need one statement; those with keys, or for queues with caps, are decided
+// one by one under locks on their keys and queues, and then stored by the same statement.
+#include "store/postgres/submit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "base/text.h"
+
+namespace stint::store::pg {
+
+namespace {
+
+using Kind = SubmitReply::Kind;
+
+constexpr int kIdsAtOnce = 1024;
+constexpr std::size_t kFreshRanges = 10'000;
+
+SubmitReply Refused(Kind kind, TaskId id, std::string message) {
+    SubmitReply reply;
+    reply.kind = kind;
+    reply.id = id;
+    reply.message = std::move(message);
+    return reply;
+}
+
+int FlagsOf(const NewTask& task, const Resolved& resolved) {
+    return (!task.unique_key.empty() || task.debounce ? kHasKey : 0) |
+           (resolved.timeout > Duration::zero() ? kHasTimeout : 0) |
+           (task.start_by ? kHasStartBy : 0) | (resolved.type_known ? 0 : kTypeUnknown);
+}
+
+}  // namespace
+
+std::string TagsJson(const std::vector<std::string>& tags) {
+    return base::Json(tags).dump();
+}
+
+Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {
+    ArrayOf id(oid::kInt8), lane(oid::kInt4), policy(oid::kInt4), flags(oid::kInt2),
+        mask(oid::kInt2), timeout(oid::kInt8), parent(oid::kInt8), delay(oid::kInt8),
+        run_at(oid::kTimestamptz), start_by(oid::kTimestamptz), tags(oid::kText),
+        unique(oid::kText), idem(oid::kText), debounce(oid::kText), input(oid::kText),
+        actor(oid::kText);
+    std::map<std::string, int> revisions;
+    for (const Incoming& one : incoming) {
+        const NewTask& task = *one.task;
+        id.Int(one.id.value());
+        lane.Int(one.lane);
+        policy.Int(one.policy);
+        flags.Int(one.flags);
+        mask.Int(ExplicitMask(task));
+        Duration limit = one.resolved.timeout;
+        limit > Duration::zero() ? timeout.Int(limit.count()) : timeout.Null();
+        task.parent.valid() ? parent.Int(task.parent.value()) : parent.Null();
+        std::optional<Duration> wait = task.debounce ? task.debounce->wait : task.delay;
+        wait ? delay.Int(wait->count()) : delay.Null();
+        task.run_at && !task.debounce ? run_at.At(*task.run_at) : run_at.Null();
+        task.start_by ? start_by.At(*task.start_by) : start_by.Null();
+        task.tags.empty() ? tags.Null() : tags.Text(TagsJson(task.tags));
+        unique.TextOrNull(task.unique_key);
+        idem.TextOrNull(task.idempotency_key);
+        debounce.TextOrNull(task.debounce ? task.debounce->key : std::string());
+        input.Text(task.input);
+        actor.TextOrNull(task.actor);
+        revisions[task.type] = one.revision;
+    }
+    Params params;
+    for (ArrayOf* column :
+         {&id,
+          &lane,
+          &policy,
+          &flags,
+          &mask,
+          &timeout,
+          &parent,
+          &delay,
+          &run_at,
+          &start_by,
+          &tags,
+          &unique,
+          &idem,
+          &debounce,
+          &input,
+          &actor}) {
+        column->AddTo(params);
+    }
+    ArrayOf type(oid::kText), revision(oid::kInt4);
+    for (const auto& [name, number] : revisions) {
+        type.Text(name);
+        revision.Int(number);
+    }
+    type.AddTo(params);
+    revision.AddTo(params);
+    params.Bool(caps_checked);
+    return params;
+}
+
+// ---- ids ---------------------------------------------------------------------------------------
+
+TaskId PostgresStore::ReserveIds(int count) {
+    CHECK(count >= 1 && count <= limits::kIdBlock);
+    std::int64_t first = db_.RunAside([&](Transaction& transaction) {
+        return transaction.Query(db_.sql.reserve_ids, Params().Int4(count)).Int(0, 0);
+    });
+    std::lock_guard guard(ids_mutex_);
+    if (fresh_.size() >= kFreshRanges) fresh_.clear();
+    fresh_[first] = first + count - 1;
+    return TaskId(first);
+}
+
+// An id that was reserved here and not used yet cannot be in the database; every other one that a
+// caller brings may be a submit sent again.
+bool PostgresStore::IsFresh(TaskId id) {
+    std::lock_guard guard(ids_mutex_);
+    auto range = fresh_.upper_bound(id.value());
+    if (range == fresh_.begin()) return false;
+    --range;
+    auto [first, last] = *range;
+    if (id.value() > last) return false;
+    fresh_.erase(range);
+    if (first < id.value()) fresh_[first] = id.value() - 1;
+    if (id.value() < last) fresh_[id.value() + 1] = last;
+    return true;
+}
+
+TaskId PostgresStore::TakeId() {
+    {
+        std::lock_guard guard(ids_mutex_);
+        if (next_id_ <= last_id_) return TaskId(next_id_++);
+    }
+    std::int64_t first = db_.RunAside([&](Transaction& transaction) {
+        return transaction.Query(db_.sql.reserve_ids, Params().Int4(kIdsAtOnce)).Int(0, 0);
+    });
+    std::lock_guard guard(ids_mutex_);
+    // Two threads may both have fetched a block: one is lost, ids are plenty.
+    next_id_ = first;
+    last_id_ = first + kIdsAtOnce - 1;
+    return TaskId(next_id_++);
+}
+
+// ---- submit ------------------------------------------------------------------------------------
+
+// Checks and resolves; needs no transaction. Refusals are final, the rest goes on in `incoming`.
+void PostgresStore::Prepare(
+    std::span<const NewTask> tasks,
+    std::vector<SubmitReply>& replies,
+    std::vector<Incoming>& incoming
+) {
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        const NewTask& task = tasks[i];
+        if (tasks.size() > limits::kSubmitBatch) {
+            replies[i] = Refused(
+                Kind::kInvalid,
+                {},
+                fmt::format(
+                    "the batch has {} tasks; the limit is {}", tasks.size(), limits::kSubmitBatch
+                )
+            );
+            continue;
+        }
+        if (auto valid = Validate(task); !valid) {
+            replies[i] = Refused(Kind::kInvalid, {}, valid.error().message);
+            continue;
+        }
+        Incoming& one = incoming.emplace_back();
+        one.task = &task;
+        one.index = i;
+        Catalog::Type type = catalog_.TypeNamed(task.type);
+        one.revision = type.revision;
+        one.resolved = Resolve(task, type.defaults ? &*type.defaults : nullptr);
+        one.lane = catalog_.LaneId(
+            {one.resolved.queue, task.type, task.tenant, one.resolved.priority, false}
+        );
+        one.policy = catalog_.PolicyId(one.resolved.retry);
+        one.flags = FlagsOf(task, one.resolved);
+        one.brought_id = task.id.valid() && !IsFresh(task.id);
+        one.id = task.id.valid() ? task.id : TakeId();
+        if (!task.idempotency_key.empty()) one.hash = RequestHash(task);
+    }
+}
+
+std::vector<SubmitReply> PostgresStore::Submit(std::span<const NewTask> tasks) {
+    for (int tries = 1;; ++tries) {
+        std::optional<std::vector<SubmitReply>> replies;
+        std::vector<SubmitReply> refusals(tasks.size());
+        std::vector<Incoming> incoming;
+        Prepare(tasks, refusals, incoming);
+        if (incoming.empty()) return refusals;
+        replies = db_.Run([&](Transaction& transaction) {
+            return Submission(*this, transaction, incoming, refusals).Run();
+        });
+        if (replies) return *replies;
+        CHECK_WHY(tries < 100, "types change faster than they can be read");
+        catalog_.ReloadTypes();
+    }
+}
+
+std::optional<std::vector<SubmitReply>> PostgresStore::SubmitIn(
+    Transaction& transaction, std::span<const NewTask> tasks
+) {
+    std::vector<SubmitReply> refusals(tasks.size());
+    std::vector<Incoming> incoming;
+    Prepare(tasks, refusals, incoming);
+    if (incoming.empty()) return refusals;
+    auto replies = Submission(*this, transaction, incoming, refusals).Run();
+    if (!replies) catalog_.ReloadTypes();
+    return replies;
+}
+
+std::optional<std::vector<SubmitReply>> Submission::Run() {
+    std::vector<std::string> unknown;
+    for (const Incoming& one : incoming_) {
+        if (one.revision == 0) unknown.push_back(one.task->type);
+    }
+    if (!unknown.empty()) {
+        std::sort(unknown.begin(), unknown.end());
+        unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
+        Params types;
+        AddTexts(types, unknown);
+        transaction_.Defer(sql_.types_lock_shared, std::move(types));
+    }
+    bool keyed = std::any_of(incoming_.begin(), incoming_.end(), [](const Incoming& one) {
+        const NewTask& task = *one.task;
+        return one.brought_id || !task.idempotency_key.empty() || !task.unique_key.empty() ||
+               task.debounce || task.throttle;
+    });
+    if (!keyed) {
+        for (const Incoming& one : incoming_) pending_.push_back(one);
+        Stored stored = Store(false);
+        if (stored == Stored::kOutdated) return std::nullopt;
+        if (stored == Stored::kYes) return std::move(replies_);
+    }
+    if (!DecideAll()) return std::nullopt;
+    return std::move(replies_);
+}
+
+Submission::Stored Submission::Store(bool caps_checked) {
+    if (pending_.empty()) return Stored::kYes;
+    Rows rows = transaction_.Query(sql_.submit_plain, InsertParams(pending_, caps_checked));
+    if (rows.Bool(0, 0)) return Stored::kOutdated;
+    if (rows.Bool(0, 1)) {
+        pending_.clear();
+        return Stored::kCapped;
+    }
+    CHECK(rows.size() == static_cast<int>(pending_.size()));
+    for (int i = 0; i < rows.size(); ++i) {
+        const Incoming& one = pending_[static_cast<std::size_t>(i)];
+        CHECK(rows.Int(i, 2) == one.id.value());
+        SubmitReply& reply = replies_[one.index];
+        reply.kind = Kind::kCreated;
+        reply.id = one.id;
+        reply.queue = one.resolved.queue;
+        reply.due_now = rows.Bool(i, 3);
+    }
+    pending_.clear();
+    return Stored::kYes;
+}
+
+}  // namespace stint::store::pg

@@ -1,0 +1,89 @@
+// One call of Submit on its way through a transaction.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "store/postgres/store_impl.h"
+
+namespace stint::store::pg {
+
+// A valid request with all that is known before the transaction.
+struct Incoming {
+    const NewTask* task = nullptr;
+    std::size_t index = 0;  // of its reply
+    TaskId id;
+    bool brought_id = false;  // by the caller, who may have sent it before
+    Resolved resolved;
+    int revision = 0;  // of its type's defaults
+    int lane = 0;
+    int policy = 0;
+    int flags = 0;
+    std::string hash;  // where there is an idempotency key
+};
+
+Params InsertParams(std::span<const Incoming> incoming, bool caps_checked);
+std::string TagsJson(const std::vector<std::string>& tags);
+
+class Submission {
+public:
+    Submission(
+        PostgresStore& store,
+        Transaction& transaction,
+        std::span<const Incoming> incoming,
+        std::vector<SubmitReply> replies
+    );
+    // nullopt: a type's defaults have changed; nothing was stored.
+    std::optional<std::vector<SubmitReply>> Run();
+
+private:
+    enum class Stored { kYes, kOutdated, kCapped };
+    enum KeyKind : int { kUnique = 0, kDebounce = 1, kThrottle = 2, kIdempotency = 3 };
+    using Key = std::tuple<int, TenantId, std::string, std::string>;  // kind, tenant, type, key
+    struct Meaning {
+        TaskId task;
+        std::string hash;
+    };
+
+    // Stores what is pending, with its replies.
+    Stored Store(bool caps_checked);
+
+    // submit_keys.cpp
+    bool DecideAll();  // false: outdated
+    void ReadKeys();
+    void ReadIds();
+    void ReadCaps();
+    bool Decide(const Incoming& one);
+    std::optional<SubmitReply> KnownByKey(const Incoming& one);
+    std::optional<SubmitReply> KnownByUnique(const Incoming& one);
+    std::optional<SubmitReply> KnownByDebounce(const Incoming& one);
+    // nullopt: it is not waiting.
+    std::optional<SubmitReply> Replace(TaskId waiting, const Incoming& one);
+    void Remember(const Incoming& one, const SubmitReply& reply);
+    void WriteKeys();
+    static std::vector<Key> KeysOf(const Incoming& one);
+
+    PostgresStore& store_;
+    Transaction& transaction_;
+    const Sql& sql_;
+    const std::span<const Incoming> incoming_;
+    std::vector<SubmitReply> replies_;
+    std::vector<Incoming> pending_;
+    bool outdated_ = false;
+
+    std::map<Key, Meaning> keys_;
+    struct Change {
+        TaskId task;
+        std::string hash;
+        Duration lasts{};
+    };
+    std::map<Key, Change> changed_;
+    std::set<TaskId> there_;                    // ids that exist already
+    std::map<std::string, std::int64_t> room_;  // in queues with a cap
+};
+
+}  // namespace stint::store::pg

@@ -1,0 +1,133 @@
+// The registry of task types, and tasks that were accepted before theirs was known.
+#include <algorithm>
+
+#include "store/postgres/store_impl.h"
+#include "store/postgres/submit.h"
+
+namespace stint::store::pg {
+
+namespace {
+
+constexpr int kAtOnce = 1000;
+
+Params PublishParams(std::span<const TypeDefaults> types) {
+    // The last one of a name counts.
+    std::map<std::string, const TypeDefaults*> by_name;
+    for (const TypeDefaults& type : types) by_name[type.type] = &type;
+    ArrayOf name(oid::kText), queue(oid::kText), priority(oid::kInt2), retry(oid::kText),
+        timeout(oid::kInt8), isolated(oid::kBool);
+    for (const auto& [key, type] : by_name) {
+        name.Text(type->type);
+        queue.Text(type->queue);
+        priority.Int(type->priority);
+        retry.Text(RetryToJson(type->retry));
+        timeout.Int(type->timeout.count());
+        isolated.Bool(type->isolated);
+    }
+    Params params;
+    for (ArrayOf* column : {&name, &queue, &priority, &retry, &timeout, &isolated})
+        column->AddTo(params);
+    return params;
+}
+
+}  // namespace
+
+Params EditParams(std::span<const LiveEdit> edits) {
+    ArrayOf id(oid::kInt8), policy(oid::kInt4), flags(oid::kInt2), mask(oid::kInt2),
+        timeout(oid::kInt8), set_start_by(oid::kBool), start_by(oid::kTimestamptz),
+        set_tags(oid::kBool), tags(oid::kText), input(oid::kText);
+    for (const LiveEdit& edit : edits) {
+        id.Int(edit.id.value());
+        edit.policy ? policy.Int(*edit.policy) : policy.Null();
+        flags.Int(edit.flags & ~(kHasPast | kCancelAsked | kAlone));
+        mask.Int(edit.explicit_mask);
+        timeout.Int(edit.timeout.count());
+        set_start_by.Bool(edit.set_start_by);
+        edit.start_by ? start_by.At(*edit.start_by) : start_by.Null();
+        set_tags.Bool(edit.set_tags);
+        tags.Text(TagsJson(edit.tags));
+        edit.input ? input.Text(*edit.input) : input.Null();
+    }
+    Params params;
+    for (ArrayOf* column :
+         {&id,
+          &policy,
+          &flags,
+          &mask,
+          &timeout,
+          &set_start_by,
+          &start_by,
+          &set_tags,
+          &tags,
+          &input}) {
+        column->AddTo(params);
+    }
+    return params;
+}
+
+void PostgresStore::PublishTypes(std::span<const TypeDefaults> types) {
+    if (types.empty()) return;
+    std::map<std::string, TypeDefaults> by_name;
+    for (const TypeDefaults& type : types) by_name[type.type] = type;
+    std::vector<std::string> names;
+    for (const auto& [name, type] : by_name) names.push_back(name);
+    Params lock;
+    AddTexts(lock, names);
+    db_.Run([&](Transaction& transaction) {
+        // Submits that found the type unknown are either over, and seen below, or wait for us.
+        transaction.Defer(db_.sql.types_lock, lock);
+        transaction.Query(db_.sql.types_publish, PublishParams(types));
+        ApplyDefaults(transaction, by_name);
+    });
+    catalog_.ReloadTypes();
+}
+
+// What was not given explicitly comes from the type now. Tasks that run are left alone.
+void PostgresStore::ApplyDefaults(
+    Transaction& transaction, const std::map<std::string, TypeDefaults>& types
+) {
+    std::vector<std::string> names;
+    for (const auto& [name, type] : types) names.push_back(name);
+    for (std::int64_t after = 0;;) {
+        Params params;
+        AddTexts(params, names);
+        params.Int4(kAtOnce).Int(after);
+        Rows unknown = transaction.Query(db_.sql.unknown_of_types, params);
+        if (unknown.empty()) return;
+        std::vector<std::int64_t> ids;
+        for (int i = 0; i < unknown.size(); ++i) ids.push_back(unknown.Int(i, 0));
+        after = ids.back();
+        std::vector<LiveEdit> edits;
+        Changes changes(catalog_);
+        for (Facts facts : TakeWaiting(transaction, ids, {State::kOpen, State::kError})) {
+            Lane lane = catalog_.LaneOf(facts.lane);
+            const TypeDefaults& defaults = types.at(lane.type);
+            auto given = [&](ExplicitBits bit) { return (facts.explicit_mask & bit) != 0; };
+            if (!given(kExplicitQueue)) lane.queue = defaults.queue;
+            if (!given(kExplicitPriority)) lane.priority = defaults.priority;
+            LiveEdit& edit = edits.emplace_back();
+            edit.id = facts.id;
+            edit.explicit_mask = facts.explicit_mask;
+            edit.timeout = facts.timeout.value_or(Duration::zero());
+            if (!given(kExplicitTimeout)) edit.timeout = defaults.timeout;
+            if (!given(kExplicitRetry)) edit.policy = catalog_.PolicyId(defaults.retry);
+            facts.flags &= ~(kTypeUnknown | kHasTimeout);
+            if (edit.timeout > Duration::zero()) facts.flags |= kHasTimeout;
+            edit.flags = facts.flags;
+            facts.lane = catalog_.LaneId(lane);
+            changes.AddWaiting({facts, facts.due_at});
+        }
+        if (!edits.empty()) transaction.Defer(db_.sql.edit_live, EditParams(edits));
+        changes.Defer(transaction, db_.sql);
+        Ready(changes);
+    }
+}
+
+std::vector<TypeRecord> PostgresStore::Types() {
+    Rows rows = db_.Read(db_.sql.types);
+    std::vector<TypeRecord> types;
+    for (int i = 0; i < rows.size(); ++i) types.push_back(ReadType(rows, i));
+    return types;
+}
+
+}  // namespace stint::store::pg

@@ -1,0 +1,390 @@
+// The races that matter, in every order, with the store's own statements: claim × claim,
+// claim × expire, settle × reclaim, submit × submit with one key. Beside each the naive variant,
+// which must still fail: a test that cannot fail proves nothing.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "base/random.h"
+#include "interleave/interleave.h"
+#include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
+#include "store/postgres/statements.h"
+#include "support/postgres_schema.h"
+
+namespace stint::interleave {
+namespace {
+
+using namespace stint::store;
+using postgres::Commits;
+using postgres::Connection;
+using postgres::Params;
+using postgres::Rows;
+using postgres::Statement;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Step Sql(std::string name, std::string text) {
+    return {std::move(name), [text](Connection& connection) {
+                connection.Query(Statement{"", text}, {}, Commits::kNo);
+            }};
+}
+Step Begin() {
+    return Sql("begin", "BEGIN");
+}
+Step Commit() {
+    return Sql("commit", "COMMIT");
+}
+
+class Interleave : public ::testing::Test {
+protected:
+    void SetUp() override {
+        SKIP_WITHOUT_POSTGRES();
+        static stint::testing::PostgresSchema one("interleave");
+        schema_ = &one;
+        sql_ = std::make_unique<pg::Sql>(schema_->name());
+        store_ = Open("setup");
+    }
+
+    std::shared_ptr<Store> Open(const std::string& name) {
+        PostgresOptions options;
+        options.url = stint::testing::TestPostgresUrl() + "?application_name=" + name;
+        options.schema = schema_->name();
+        options.migrate = false;
+        return OpenPostgresStore(options);
+    }
+
+    // An empty store with one live session.
+    void Fresh() {
+        store_.reset();
+        schema_->Empty();
+        store_ = Open("setup");
+        session_ = base::SystemRandom().MakeId<SessionId>();
+        store_->OpenSession(
+            {.id = session_, .hostname = "h", .lease = std::chrono::minutes{1}, .types = {"t"}}
+        );
+        leases_.clear();
+        replies_.clear();
+    }
+    TaskId Submit(NewTask task = {}) {
+        task.type = "t";
+        return store_->Submit({&task, 1}).at(0).id;
+    }
+    Lease Claim() {
+        ClaimRequest request{.session = session_, .limit = 1, .types = {"t"}};
+        return store_->Claim(request).leases.at(0);
+    }
+    std::int64_t Ask(const std::string& text) {
+        std::string full = text;
+        for (std::size_t at; (at = full.find("$s.")) != std::string::npos;)
+            full.replace(at, 3, schema_->name() + ".");
+        return schema_->connection().Query(Statement{"", full}, {}, Commits::kNo).Int(0, 0);
+    }
+    std::string In(std::string text) {
+        for (std::size_t at; (at = text.find("$s.")) != std::string::npos;)
+            text.replace(at, 3, schema_->name() + ".");
+        return text;
+    }
+
+    // The store's claim statement, as it is or with its text changed.
+    Step ClaimStep(std::string text) {
+        return {"claim", [this, text](Connection& connection) {
+                    ClaimRequest request{.session = session_, .limit = 1, .types = {"t"}};
+                    Params params = pg::ClaimParams(request, 1, {}, base::SystemRandom());
+                    connection.Query(Statement{"", text}, params, Commits::kNo);
+                }};
+    }
+    Step AdvanceStep() {
+        return {"advance", [this](Connection&) { schema_->AdvanceTime(std::chrono::minutes{2}); }};
+    }
+    Step ReclaimStep(const std::string& who) {
+        return {"reclaim", [this, who](Connection&) { Open(who)->Reclaim({}); }};
+    }
+    // Submits inside the session's own transaction, as a host program does.
+    Step SubmitStep(const std::string& who, const NewTask& task) {
+        return {"submit", [this, who, task](Connection& connection) {
+                    std::shared_ptr<Store> store = Open(who);
+                    auto joined = store->Borrow(connection.native()).value();
+                    SubmitReply reply = joined->Submit({&task, 1}).at(0);
+                    std::lock_guard guard(mutex_);
+                    replies_.push_back(reply.id);
+                }};
+    }
+    Step SettleStep(const std::string& who) {
+        return {
+            "settle", [this, who](Connection& connection) {
+                std::shared_ptr<Store> store = Open(who);
+                auto joined = store->Borrow(connection.native()).value();
+                Settlement done{
+                    .task = leases_.at(0).task, .token = leases_.at(0).token, .session = session_};
+                done.output = "1";
+                joined->Settle(done);
+            }};
+    }
+
+    // Every task in exactly one place, and the audit log agrees.
+    std::string Sound() {
+        for (const CheckFinding& finding : store_->Check()) {
+            if (!finding.ok) return finding.what + ": " + finding.detail;
+        }
+        return {};
+    }
+
+    stint::testing::PostgresSchema* schema_ = nullptr;
+    std::unique_ptr<pg::Sql> sql_;
+    std::shared_ptr<Store> store_;
+    SessionId session_;
+    std::vector<Lease> leases_;
+    std::mutex mutex_;
+    std::vector<TaskId> replies_;  // guarded by mutex_
+};
+
+// ---- claim × claim -----------------------------------------------------------------------------
+
+TEST_F(Interleave, TwoClaimsNeverTakeTheSameTask) {
+    Scenario scenario;
+    scenario.prepare = [&] {
+        Fresh();
+        Submit();
+    };
+    scenario.scripts = [&] {
+        return std::vector<Script>{
+            {"A", {Begin(), ClaimStep(sql_->claim.sql), Commit()}},
+            {"B", {Begin(), ClaimStep(sql_->claim.sql), Commit()}}};
+    };
+    scenario.check = [&]() -> std::string {
+        std::int64_t held = Ask("SELECT count(*) FROM $s.lease, unnest(ids)");
+        if (held != 1) return fmt::format("held {} times", held);
+        return Sound();
+    };
+    Outcome outcome = RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    EXPECT_EQ(outcome.orders, 20);
+    EXPECT_THAT(outcome.violations, IsEmpty());
+    EXPECT_THAT(outcome.errors, IsEmpty());
+    EXPECT_EQ(outcome.waits, 0) << "a claim must never wait for another";
+}
+
+TEST_F(Interleave, NaiveClaimsDoTakeTheSameTask) {
+    Scenario scenario;
+    scenario.prepare = [&] {
+        Fresh();
+        Submit();
+    };
+    scenario.scripts = [&] {
+        auto found = [&](std::int64_t key) {
+            auto task = std::make_shared<std::int64_t>(0);
+            return std::vector<Step>{
+                Begin(),
+                {"look",
+                 [this, task](Connection& connection) {
+                     Statement look{"", In("SELECT task FROM $s.ready ORDER BY pos LIMIT 1")};
+                     Rows rows = connection.Query(look, {}, Commits::kNo);
+                     if (!rows.empty()) *task = rows.Int(0, 0);
+                 }},
+                {"take",
+                 [this, task, key](Connection& connection) {
+                     if (*task == 0) return;
+                     Statement take{
+                         "",
+                         In("WITH d AS (DELETE FROM $s.ready WHERE task = $1) INSERT INTO $s.lease "
+                            "SELECT $2, $s.now_(), NULL, $3, ARRAY[$1], ARRAY[1::bigint], "
+                            "ARRAY[0::smallint]")};
+                     connection.Query(
+                         take, Params().Int(*task).Int(key).Uuid(session_), Commits::kNo
+                     );
+                 }},
+                Commit()};
+        };
+        return std::vector<Script>{{"A", found(1)}, {"B", found(2)}};
+    };
+    scenario.check = [&]() -> std::string {
+        std::int64_t held = Ask("SELECT count(*) FROM $s.lease, unnest(ids)");
+        return held == 1 ? "" : fmt::format("held {} times", held);
+    };
+    Outcome outcome = RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
+}
+
+// ---- claim × expire ----------------------------------------------------------------------------
+
+class ClaimAndExpire : public Interleave {
+protected:
+    Outcome Run(const std::string& claim, std::function<Step()> reclaim) {
+        Scenario scenario;
+        scenario.prepare = [&] {
+            Fresh();
+            Submit();
+        };
+        scenario.scripts = [&] {
+            return std::vector<Script>{
+                {"A", {Begin(), ClaimStep(claim), Commit()}}, {"B", {AdvanceStep(), reclaim()}}};
+        };
+        scenario.check = [&]() -> std::string {
+            // Held under a session that a sweeper has declared dead: nobody would ever come for it
+            // if the sweeper only looked at sessions it expires itself.
+            std::int64_t orphans =
+                Ask("SELECT count(*) FROM $s.lease e JOIN $s.session s ON s.id = e.session WHERE "
+                    "s.state >= 2");
+            if (orphans > 0) return "held under an expired session";
+            return Sound();
+        };
+        return RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    }
+};
+
+TEST_F(ClaimAndExpire, AClaimNeverOutlivesTheExpiryOfItsSession) {
+    Outcome outcome = Run(sql_->claim.sql, [&] { return ReclaimStep("B"); });
+    EXPECT_EQ(outcome.orders, 10);
+    EXPECT_THAT(outcome.violations, IsEmpty());
+    EXPECT_THAT(outcome.errors, IsEmpty());
+    EXPECT_GT(outcome.waits, 0) << "an expiry must wait for the claim in flight";
+}
+
+TEST_F(ClaimAndExpire, WithoutTheLockOnItsSessionItDoes) {
+    std::string naive = sql_->claim.sql;
+    std::size_t lock = naive.find("FOR KEY SHARE");
+    ASSERT_NE(lock, std::string::npos);
+    naive.erase(lock, std::string_view("FOR KEY SHARE").size());
+    Outcome outcome = Run(naive, [&] { return ReclaimStep("B"); });
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
+}
+
+TEST_F(ClaimAndExpire, ExpiryAndReclaimInOneStatementMissIt) {
+    // The snapshot is older than the lock: the lease that the claim committed meanwhile is not in
+    // it.
+    std::string one_statement =
+        In("WITH s AS MATERIALIZED (SELECT id FROM $s.session WHERE state <= 1 AND lease_until <= "
+           "(SELECT $s.now_()) FOR UPDATE),"
+           "u AS (UPDATE $s.session z SET state = 3 FROM s WHERE z.id = s.id),"
+           "l AS (DELETE FROM $s.lease e USING s WHERE e.session = s.id RETURNING e.ids)"
+           "INSERT INTO $s.ready(lane, pos, task, flags) SELECT v.lane, v.pos, v.id, 0 FROM l, "
+           "unnest(l.ids) i JOIN $s.live v ON v.id = i");
+    Outcome outcome = Run(sql_->claim.sql, [&] { return Sql("reclaim", one_statement); });
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
+}
+
+// ---- settle × reclaim --------------------------------------------------------------------------
+
+class SettleAndReclaim : public Interleave {
+protected:
+    Outcome Run(std::function<std::vector<Step>()> sweeper) {
+        Scenario scenario;
+        scenario.prepare = [&] {
+            Fresh();
+            Submit();
+            leases_ = {Claim()};
+        };
+        scenario.scripts = [&] {
+            return std::vector<Script>{
+                {"A", {Begin(), SettleStep("A"), Commit()}}, {"B", sweeper()}};
+        };
+        scenario.check = [&]() -> std::string {
+            std::int64_t places =
+                Ask("SELECT (SELECT count(*) FROM $s.ready) + (SELECT count(*) FROM $s.later) + "
+                    "(SELECT count(*) FROM $s.history)"
+                    " + (SELECT count(*) FROM $s.lease)");
+            if (places != 1) return fmt::format("the task is in {} places", places);
+            return Sound();
+        };
+        return RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    }
+};
+
+TEST_F(SettleAndReclaim, ExactlyOneOfThemDecides) {
+    Outcome outcome = Run([&] { return std::vector<Step>{AdvanceStep(), ReclaimStep("B")}; });
+    EXPECT_EQ(outcome.orders, 10);
+    EXPECT_THAT(outcome.violations, IsEmpty());
+    EXPECT_THAT(outcome.errors, IsEmpty());
+}
+
+TEST_F(SettleAndReclaim, ASweeperThatDoesNotCheckTheLeaseUndoesAnOutcome) {
+    Outcome outcome = Run([&] {
+        auto task = std::make_shared<std::int64_t>(0);
+        return std::vector<Step>{
+            {"look",
+             [this, task](Connection& connection) {
+                 Rows rows = connection.Query(
+                     Statement{"", In("SELECT ids[1] FROM $s.lease")}, {}, Commits::kNo
+                 );
+                 if (!rows.empty()) *task = rows.Int(0, 0);
+             }},
+            {"move", [this, task](Connection& connection) {
+                 if (*task == 0) return;
+                 Statement move{
+                     "",
+                     In("WITH d AS (DELETE FROM $s.lease) INSERT INTO $s.ready(lane, pos, task, "
+                        "flags) VALUES (1, 1, $1, 0)")};
+                 connection.Query(move, Params().Int(*task), Commits::kYes);
+             }}};
+    });
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
+}
+
+// ---- submit × submit ---------------------------------------------------------------------------
+
+class SubmitTwice : public Interleave {
+protected:
+    Outcome Run(std::function<std::vector<Step>(const std::string&)> submitter) {
+        Scenario scenario;
+        scenario.prepare = [&] { Fresh(); };
+        scenario.scripts = [&] {
+            return std::vector<Script>{{"A", submitter("A")}, {"B", submitter("B")}};
+        };
+        scenario.check = [&]() -> std::string {
+            std::int64_t tasks = Ask("SELECT count(*) FROM $s.live");
+            if (tasks != 1) return fmt::format("{} tasks", tasks);
+            std::lock_guard guard(mutex_);
+            if (replies_.size() != 2 || replies_[0] != replies_[1]) return "two answers";
+            return {};
+        };
+        return RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    }
+    void ExpectOneTask(const NewTask& task) {
+        Outcome outcome = Run([&](const std::string& who) {
+            return std::vector<Step>{Begin(), SubmitStep(who, task), Commit()};
+        });
+        EXPECT_EQ(outcome.orders, 20);
+        EXPECT_THAT(outcome.violations, IsEmpty());
+        EXPECT_THAT(outcome.errors, IsEmpty());
+        EXPECT_GT(outcome.waits, 0) << "the second must wait for the first to decide";
+    }
+};
+
+TEST_F(SubmitTwice, WithOneIdempotencyKeyItIsOneTask) {
+    ExpectOneTask({.type = "t", .idempotency_key = "k"});
+}
+
+TEST_F(SubmitTwice, WithOneUniqueKeyItIsOneTask) {
+    ExpectOneTask({.type = "t", .unique_key = "k"});
+}
+
+TEST_F(SubmitTwice, LookingFirstIsNotEnough) {
+    auto next = std::make_shared<std::int64_t>(1000);
+    Outcome outcome = Run([&](const std::string&) {
+        auto known = std::make_shared<bool>(false);
+        return std::vector<Step>{
+            Begin(),
+            {"look",
+             [this, known](Connection& connection) {
+                 Statement look{"", In("SELECT task FROM $s.idem_key WHERE key = 'k'")};
+                 *known = !connection.Query(look, {}, Commits::kNo).empty();
+             }},
+            {"insert",
+             [this, known, id = ++*next](Connection& connection) {
+                 if (*known) return;
+                 Statement insert{
+                     "",
+                     In("WITH v AS (INSERT INTO $s.live(id, pos, created_at, due_at, lane, policy, "
+                        "flags, explicit, input) "
+                        "VALUES ($1, $1, $s.now_(), $s.now_(), 1, 1, 0, 0, '1')) INSERT INTO "
+                        "$s.idem_key "
+                        "VALUES (1, 'k', $1, '', $s.now_() + interval '1 day') ON CONFLICT DO "
+                        "NOTHING")};
+                 connection.Query(insert, Params().Int(id), Commits::kNo);
+             }},
+            Commit()};
+    });
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
+}
+
+}  // namespace
+}  // namespace stint::interleave
