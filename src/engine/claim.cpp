@@ -156,8 +156,9 @@ base::Instant Claimer::Rest(const store::ClaimReply& reply) {
         // ± 20 %: idle workers that started together do not ask together.
         double share = 0.8 + 0.4 * parts_.random.Fraction();
         Duration wait{static_cast<std::int64_t>(static_cast<double>(interval_.count()) * share)};
-        if (reply.next_due)
+        if (reply.next_due) {
             wait = std::clamp(*reply.next_due, Duration{1}, std::max(wait, Duration{1}));
+        }
         poll_at_ = now + wait;
         interval_ = std::min(interval_ * 2, settings_.poll.max);
     }

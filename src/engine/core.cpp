@@ -108,7 +108,10 @@ base::Instant Worker::Core::ClaimOnce() {
     if (stopping || unhealthy) return base::Instant::max();
     bool fresh = !session.id().valid() || !recovered;
     int limit = fresh ? 0 : claimer.Ready(Room());
-    if (!fresh && limit == 0) return base::Instant::max();
+    // Again: now that it is known that we want room, every attempt's end wakes us; one that ended a
+    // moment ago did not.
+    if (!fresh && limit == 0) limit = claimer.Ready(Room());
+    if (!fresh && limit == 0) return parts.clock.Now() + options.poll.max;
     base::Instant next = Step("claim", [&] {
         if (fresh || machine.state() == WorkerState::kErrorWait) Connect();
         if (limit == 0) limit = claimer.Ready(Room());

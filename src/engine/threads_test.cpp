@@ -170,6 +170,7 @@ TEST(Threads, ASelfStopHappensWhileTheRenewalHangs) {
     std::atomic<bool> stopped{false};
     std::atomic<bool> hang{false};
     rig.Handle("t", [&](Context& context, std::string_view) -> Outcome<std::string> {
+        if (context.fencing_number() > 1) return Done();  // tried again, under another session
         hang = true;
         EXPECT_TRUE(InTime(rig, [&] { return context.stop().stop_requested(); }));
         EXPECT_EQ(context.why(), StopReason::kLeaseLost);

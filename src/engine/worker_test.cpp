@@ -561,6 +561,7 @@ TEST(Stopping, AHungHandlerIsSettledFencedAndItsSlotIsNotReused) {
     );
     EXPECT_EQ(rig.StateOf(rig.id), State::kError) << "the late output was not accepted";
     EXPECT_EQ(rig.metrics.hung, 1u);
+    EXPECT_EQ(rig.metrics.lost, 0u) << "nor was it even sent";
     EXPECT_TRUE(rig.worker->healthy());
     for (int i = 0; i < 5; ++i) rig.Submit("t");
     rig.worker->ClaimOnce();
