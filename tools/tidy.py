@@ -31,6 +31,7 @@ ROOMS = {
     "api": "http node model base",
     "ui": "base",
     "cli": "api ui http node model base",
+    "apps": "cli",
 }
 # Who owns a foreign library: header prefix → rooms (or other top directories) that may include it.
 LIBRARIES = {
