@@ -122,7 +122,8 @@ TEST(LogLines, HumanAndJson) {
     EXPECT_EQ(HumanLogLine(record, "T"), "T warn  claim: slow  task=17  why=\"two words\"");
     EXPECT_EQ(
         JsonLogLine(record, "T"),
-        R"({"time":"T","level":"warn","room":"claim","message":"slow","task":"17","why":"two words"})"
+        R"({"time":"T","level":"warn","room":"claim","message":"slow",)"
+        R"("task":"17","why":"two words"})"
     );
 }
 
