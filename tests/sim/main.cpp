@@ -54,7 +54,7 @@ std::optional<Arguments> Parse(int argc, char** argv) {
         if (++i >= argc) return std::nullopt;
         std::uint64_t number = 0;
         if (name == "--ignore") {
-            arguments.campaign.first.ignore = argv[i];
+            arguments.campaign.first.ignore.emplace_back(argv[i]);
             continue;
         }
         if (name == "--bug") {

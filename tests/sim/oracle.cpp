@@ -106,7 +106,9 @@ Time Oracle::now() const {
 
 void Oracle::Violate(std::string_view invariant, TaskId task, std::string what) {
     if (violation_) return;  // the first one tells the story
-    if (!ignored_.empty() && what.find(ignored_) != std::string::npos) return;
+    for (const std::string& text : ignored_) {
+        if (what.find(text) != std::string::npos) return;
+    }
     violation_.emplace();
     violation_->invariant = invariant;
     violation_->task = task;
@@ -349,10 +351,11 @@ void Oracle::JudgeReclaim(const Shadow& shadow, const AuditEntry& entry, const C
     if (!SessionDead(before.session) && !timed_out) {
         Violate("I5", before.id, "taken from a session whose lease is not over");
     }
-    // Refunded when it had not begun: then nothing of it can have run.
+    // Refunded when it had not begun, or had been told to stop and obeyed.
+    std::pair attempt{before.id, before.claim_no};
     bool refunded = change.after.attempt == before.attempt - 1;
-    bool began = started_.contains({before.id, before.claim_no});
-    if (change.after.attempt != before.attempt && (!refunded || began)) {
+    bool counts = spent_attempts_.contains(attempt) || running_.contains(attempt);
+    if (change.after.attempt != before.attempt && (!refunded || counts)) {
         Violate("I4", before.id, "reclaiming changed the attempt number: a crash is an attempt");
     }
     if (before.cancel_requested && entry.to == State::kOpen) {

@@ -65,8 +65,8 @@ public:
     bool violated() const { return violation_.has_value(); }
     const Violation& violation() const { return *violation_; }
     void Violate(std::string_view invariant, TaskId task, std::string what);
-    // Looks past violations whose text contains this, for others behind a known one.
-    void Ignore(std::string text) { ignored_ = std::move(text); }
+    // Looks past violations whose text contains one of these, for others behind a known one.
+    void Ignore(std::vector<std::string> texts) { ignored_ = std::move(texts); }
 
     // ---- from the faulty store, around the call, before any answer travels back ----
     void Begin(Call call);
@@ -170,10 +170,11 @@ private:
     std::map<Key, std::pair<TaskId, std::string>> idempotent_;  // task and request hash
     std::map<std::int64_t, TaskId> acknowledged_;               // by the client's marker
     std::map<std::pair<TaskId, int>, Running> running_;         // by claim number
-    std::set<std::pair<TaskId, int>> started_;                  // every handler that ever began
+    // Handlers that ended by themselves or died with their process: their attempt counts.
+    std::set<std::pair<TaskId, int>> spent_attempts_;
     std::vector<TaskId> staged_effects_;
     std::map<TaskId, int> effects_;
-    std::string ignored_;
+    std::vector<std::string> ignored_;
     std::optional<Violation> violation_;
 };
 

@@ -81,7 +81,11 @@ void Oracle::AfterRenew(const store::RenewRequest& request, const store::RenewRe
         auto shadow = shadows_.find(held.task);
         bool mine = shadow != shadows_.end() && shadow->second.token == held.token &&
                     shadow->second.record.state == State::kInProgress;
-        if (mine == lost) {
+        // Answers name tasks, not tokens: with two leases of one task they cannot tell.
+        auto same = std::count_if(request.held.begin(), request.held.end(), [&](const auto& other) {
+            return other.task == held.task;
+        });
+        if (mine == lost && same == 1) {
             Violate(
                 "I3",
                 held.task,
@@ -225,12 +229,14 @@ void Oracle::Acknowledged(TaskId task, std::int64_t marker) {
 }
 
 void Oracle::HandlerStarted(TaskId task, int claim_no, std::stop_token stop) {
-    started_.insert({task, claim_no});
     running_[{task, claim_no}] = {std::move(stop), &world_.process()};
 }
 
 void Oracle::HandlerEnded(TaskId task, int claim_no) {
-    running_.erase({task, claim_no});
+    auto ended = running_.extract({task, claim_no});
+    if (ended.empty()) return;
+    bool obeyed = ended.mapped().stop.stop_requested() && !world_.process().dead();
+    if (!obeyed) spent_attempts_.insert({task, claim_no});
 }
 
 const model::TaskRecord* Oracle::Find(TaskId task) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/faults.h"
 #include "sim/oracle.h"
@@ -19,7 +20,7 @@ struct RunOptions {
     std::uint64_t steps = kDefaultSteps;  // points under faults; then everything is healed
     int nodes = kDefaultNodes;
     bool trace = false;
-    std::string ignore = {};  // see Oracle::Ignore
+    std::vector<std::string> ignore = {};  // see Oracle::Ignore
 };
 
 struct RunReport {
