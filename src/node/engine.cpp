@@ -90,7 +90,7 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
         store_options.migrate = false;
         impl->reserved = node::OpenStore(impl->options.store, store_options);
     }
-    impl->wake = node::MakeWake(*url, *impl->store, impl->clock, impl->options.log);
+    impl->wake = node::MakeWake(*url, impl->options.log);
     impl->submitter = std::make_unique<engine::Submitter>(
         *impl->store, *impl->wake, impl->clock, impl->random, impl->options.log
     );

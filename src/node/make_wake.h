@@ -5,14 +5,11 @@
 
 #include <memory>
 
-#include "base/clock.h"
 #include "node/open_store.h"
 #include "wake/wake.h"
 
 namespace stint::node {
 
-std::unique_ptr<wake::Wake> MakeWake(
-    const StoreUrl& url, store::Store& store, base::Clock& clock, const LogSink& log
-);
+std::unique_ptr<wake::Wake> MakeWake(const StoreUrl& url, const LogSink& log);
 
 }  // namespace stint::node
