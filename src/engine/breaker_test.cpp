@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine {
 namespace {

@@ -64,9 +64,11 @@ FlightRecord::FlightRecord(const std::filesystem::path& dir, SessionId session, 
         file_.Remove();
         throw std::system_error(error, std::generic_category(), file_.path().string());
     }
+    // tidy: allow new, because the object lives in the mapped file
     page_ = ::new (memory) Page{
         kMagic, session.high(), session.low(), BootId(), static_cast<std::uint32_t>(slots), {0}};
     for (int i = slots; i-- > 0;) {
+        // tidy: allow new, because the object lives in the mapped file
         ::new (page_->tasks() + i) std::atomic<std::int64_t>(0);
         free_.push_back(i);
     }

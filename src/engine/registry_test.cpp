@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "engine/machine.h"
-#include "engine/testing_rig.h"
 #include "engine/text.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine {
 namespace {

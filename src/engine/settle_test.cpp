@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "base/planted_bug.h"
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine {
 namespace {

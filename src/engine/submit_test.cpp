@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/planted_bug.h"
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine {
 namespace {

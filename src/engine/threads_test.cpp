@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "base/test_point.h"
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine {
 namespace {

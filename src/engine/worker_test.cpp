@@ -8,7 +8,7 @@
 
 #include "base/planted_bug.h"
 #include "engine/context.h"
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine {
 namespace {

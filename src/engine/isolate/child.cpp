@@ -186,8 +186,9 @@ const detail::ErasedHandler* HandlerRegistry::Find(std::string_view name) const 
 
 bool IsIsolatedChild(int argc, char** argv) {
     prepared = true;
-    return argc >= 2 && argv[1] == isolate::kMarker &&
-           std::getenv(isolate::kMarkerVariable) != nullptr;
+    // tidy: allow env, because the parent's mark comes this way and no other
+    const char* mark = std::getenv(isolate::kMarkerVariable);
+    return argc >= 2 && argv[1] == isolate::kMarker && mark != nullptr;
 }
 
 int RunIsolated(const std::function<void(HandlerRegistry&)>& register_handlers) {
@@ -200,7 +201,7 @@ int RunIsolated(const std::function<void(HandlerRegistry&)>& register_handlers) 
     register_handlers(handlers);
     ChildContext context(*start, socket);
     // Never joined: it ends with the process.
-    std::thread([&] { Listen(reader, socket, context); }).detach();
+    std::jthread([&] { Listen(reader, socket, context); }).detach();
     LimitMemory(start->memory_bytes);
     context.Report(Call(handlers, context, start->lease.input));
     // No destructors: threads of the handler may still run.

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <thread>
 
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine::isolate {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "engine/isolate/spawn.h"
 #include "engine/isolate/test_handlers.h"
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine::isolate {
 namespace {

@@ -3,16 +3,19 @@
 #include <stint/isolate.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "engine/isolate/test_handlers.h"
-#include "engine/testing_rig.h"
+#include "support/engine_rig.h"
 
 namespace stint::engine::isolate {
 
@@ -51,7 +54,10 @@ Outcome<std::string> Stubborn(Context&, std::string_view) {
 Outcome<std::string> Obedient(Context& context, std::string_view) {
     context.Progress("waiting", 1);
     SayReady();
-    while (!context.stop().stop_requested()) usleep(1000);
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    never.wait(lock, context.stop(), [] { return false; });
     std::cerr << "stopped because " << StopReasonName(context.why()) << std::endl;
     throw std::runtime_error("stopped");
 }

@@ -1,4 +1,4 @@
-// For tests of this room: a worker, driven step by step or with threads, on a memory store whose
+// For tests: a worker, driven step by step or with threads, on a memory store whose
 // clock moves only when told.
 #pragma once
 
@@ -19,8 +19,8 @@
 #include "base/random.h"
 #include "engine/registry.h"
 #include "engine/submit.h"
-#include "engine/testing_store.h"
 #include "engine/worker.h"
+#include "support/troubled_store.h"
 #include "wake/local.h"
 
 namespace stint::engine {
@@ -29,9 +29,9 @@ using namespace std::chrono_literals;
 
 // Waits for a condition that other threads bring about; fails the test after a generous while.
 inline bool Eventually(const std::function<bool()>& condition) {
-    auto end = std::chrono::steady_clock::now() + 30s;
+    auto end = base::SystemClock().Now() + 30s;
     while (!condition()) {
-        if (std::chrono::steady_clock::now() > end) return false;
+        if (base::SystemClock().Now() > end) return false;
         std::this_thread::yield();
     }
     return true;

@@ -1,4 +1,4 @@
-// For tests of this room: a store that fails on request, over the memory store.
+// For tests: a store that fails on request, over the memory store.
 #pragma once
 
 #include <functional>
