@@ -301,6 +301,26 @@ TEST_F(SqliteStoreTest, ViewsHaveTheColumnsOfTheSourceDocuments) {
     EXPECT_EQ(reader.Prepare("SELECT count(*) FROM task WHERE status = 0").Scalar(), 1);
     EXPECT_EQ(reader.Prepare("SELECT count(*) FROM task WHERE status = 4").Scalar(), 1);
     EXPECT_EQ(reader.Prepare("SELECT count(*) FROM audit_logs").Scalar(), 4);
+    EXPECT_EQ(reader.Prepare("SELECT max_tries FROM task WHERE status = 0").Scalar(), 20);
+}
+
+TEST_F(SqliteStoreTest, ViewShowsRetriesOfAFailedTask) {
+    auto store = OpenSqliteStore(options_);
+    NewTask task = Task();
+    task.retry = RetryPolicy{.max_attempts = 7};
+    store->Submit({&task, 1});
+    SessionId session = OpenSession(*store);
+    auto leases = store->Claim({.session = session, .limit = 1, .types = {"t"}}).leases;
+    Settlement outcome;
+    outcome.task = leases.at(0).task;
+    outcome.token = leases.at(0).token;
+    outcome.kind = Settlement::Kind::kRetry;
+    outcome.error = TaskError{.message = "x", .klass = "y", .stack = {}, .retryable = true};
+    store->Settle({&outcome, 1});
+    sqlite::Connection reader(options_.path, {});
+    EXPECT_EQ(reader.Prepare("SELECT max_tries FROM task WHERE status = 5").Scalar(), 7);
+    EXPECT_EQ(reader.Prepare("SELECT retryable FROM task WHERE status = 5").Scalar(), 1);
+    EXPECT_EQ(reader.Prepare("SELECT try_count FROM task WHERE status = 5").Scalar(), 1);
 }
 
 TEST_F(SqliteStoreTest, AuditCannotBeChanged) {

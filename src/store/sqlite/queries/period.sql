@@ -112,10 +112,11 @@ CREATE TRIGGER stint_audit_{p}_no_delete BEFORE DELETE ON stint_audit_{p}
 BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END;
 
 -- name: view_task_live
+-- No JSON functions: a reader that does not trust the schema may not call them from a view.
 SELECT t.id, l.tenant AS tenant_id, t.parent AS parent_id, l.type, t.state AS status,
        255 - t.urgency AS priority, t.input,
        t.error AS output,
-       CASE WHEN t.error IS NULL THEN NULL ELSE json_extract(t.error, '$.retryable') END AS retryable,
+       CASE WHEN t.error IS NULL THEN NULL ELSE substr(t.error, -17) = '"retryable":true}' END AS retryable,
        max(t.attempt - 1, 0) AS retry_count,
        CASE WHEN t.session IS NULL THEN NULL ELSE t.node END AS executor,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch') AS created_at,
@@ -125,7 +126,8 @@ SELECT t.id, l.tenant AS tenant_id, t.parent AS parent_id, l.type, t.state AS st
        lower(hex(s.id)) AS lease_owner,
        strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(s.lease_until, t.deadline_at) / 1e6, 'unixepoch') AS lease_timeout,
        t.attempt AS try_count,
-       coalesce(json_extract(t.retry, '$.max_attempts'), 20) AS max_tries,
+       CASE WHEN t.retry IS NULL THEN 20
+            ELSE CAST(substr(t.retry, instr(t.retry, '"max_attempts":') + 15) AS INTEGER) END AS max_tries,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch') AS updated_at,
        t.error AS exception, l.queue, t.reason
 FROM stint_task t JOIN stint_lane l ON l.id = t.lane LEFT JOIN stint_session s ON s.no = t.session
@@ -133,7 +135,7 @@ FROM stint_task t JOIN stint_lane l ON l.id = t.lane LEFT JOIN stint_session s O
 -- name: view_task_history
 SELECT t.id, l.tenant, t.parent, l.type, t.state, 255 - t.urgency, t.input,
        coalesce(t.output, t.error),
-       CASE WHEN t.error IS NULL THEN NULL ELSE json_extract(t.error, '$.retryable') END,
+       CASE WHEN t.error IS NULL THEN NULL ELSE substr(t.error, -17) = '"retryable":true}' END,
        max(t.attempt - 1, 0),
        NULL,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch'),
@@ -141,7 +143,8 @@ SELECT t.id, l.tenant, t.parent, l.type, t.state, 255 - t.urgency, t.input,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.finished_at / 1e6, 'unixepoch'),
        NULL, NULL, NULL,
        t.attempt,
-       coalesce(json_extract(t.retry, '$.max_attempts'), 20),
+       CASE WHEN t.retry IS NULL THEN 20
+            ELSE CAST(substr(t.retry, instr(t.retry, '"max_attempts":') + 15) AS INTEGER) END,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch'),
        t.error, l.queue, t.reason
 FROM stint_history_{p} t JOIN stint_lane l ON l.id = t.lane
