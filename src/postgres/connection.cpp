@@ -340,13 +340,15 @@ Connection::Replies Connection::ReadPipeline(
     std::span<const Command> commands, const std::vector<bool>& prepares, Deadline deadline
 ) {
     Replies replies;
+    std::size_t prepared = 0;  // how many are known to be
     for (std::size_t i = 0; i < commands.size() && !replies.failure; ++i) {
         replies.commit_failed = IsCommit(commands[i]);
         if (prepares[i]) {
-            Answer prepared = ReadAnswer(deadline);
-            if (prepared.failed()) replies.failure = std::move(prepared);
+            Answer answer = ReadAnswer(deadline);
+            if (answer.failed()) replies.failure = std::move(answer);
         }
         if (replies.failure) break;
+        ++prepared;
         Answer answer = ReadAnswer(deadline);
         if (answer.failed()) {
             replies.failure = std::move(answer);
@@ -354,9 +356,8 @@ Connection::Replies Connection::ReadPipeline(
             replies.rows.push_back(std::move(answer.rows));
         }
     }
-    if (!replies.failure) return replies;
-    // Which of the names exist now is not known: the rest of a failed pipeline is skipped.
-    for (std::size_t i = 0; i < commands.size(); ++i) {
+    // Names behind the one that failed were skipped by the server; those before it exist.
+    for (std::size_t i = prepared; i < commands.size(); ++i) {
         if (prepares[i]) prepared_.erase(commands[i].statement->name);
     }
     return replies;

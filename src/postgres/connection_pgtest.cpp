@@ -130,9 +130,18 @@ TEST_F(ConnectionTest, AFailedPipelineLeavesNoDoubtfulNames) {
     Statement bad{"", "SELECT 1/0"};
     Statement named{"t_late", "SELECT 5"};
     Params none;
-    std::vector<Command> commands = {{&bad, &none}, {&named, &none}};
+    // Whether it comes before or behind what fails, or fails itself.
+    Statement early{"t_early", "SELECT 6"};
+    Statement fails{"t_fails", "SELECT 1/$1::int8"};
+    Params zero, one;
+    zero.Int(0);
+    one.Int(1);
+    std::vector<Command> commands = {{&early, &none}, {&bad, &none}, {&named, &none}};
     EXPECT_THROW(connection_->Pipeline(commands, Commits::kNo), SqlError);
     EXPECT_EQ(connection_->Query(named, none, Commits::kNo).Int(0, 0), 5);
+    EXPECT_EQ(connection_->Query(early, none, Commits::kNo).Int(0, 0), 6);
+    EXPECT_THROW(connection_->Query(fails, zero, Commits::kNo), SqlError);
+    EXPECT_EQ(connection_->Query(fails, one, Commits::kNo).Int(0, 0), 1);
 }
 
 TEST_F(ConnectionTest, AnUnreachableServerIsReportedWithoutThePassword) {

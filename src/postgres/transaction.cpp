@@ -98,6 +98,7 @@ void Transaction::Begin() {
 }
 
 void Transaction::Commit() {
+    if (over_) return;  // it rode along with the last statement
     if (!begun_ && deferred_.empty()) {
         over_ = true;
         return;

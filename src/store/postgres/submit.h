@@ -83,7 +83,8 @@ private:
     };
     std::map<Key, Change> changed_;
     std::set<TaskId> there_;                    // ids that exist already
-    std::map<std::string, std::int64_t> room_;  // in queues with a cap
+    std::map<std::string, std::int64_t> caps_;  // of queues that have one
+    std::map<std::string, std::int64_t> room_;  // left in them
 };
 
 }  // namespace stint::store::pg

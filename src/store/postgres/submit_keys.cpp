@@ -113,7 +113,7 @@ void Submission::ReadCaps() {
     ArrayOf ids(oid::kInt4);
     for (int i = 0; i < caps.size(); ++i) {
         by_id[caps.Int(i, 1)] = caps.Text(i, 0);
-        room_[caps.Text(i, 0)] = caps.Int(i, 2);
+        room_[caps.Text(i, 0)] = caps_[caps.Text(i, 0)] = caps.Int(i, 2);
         ids.Int(caps.Int(i, 1));
     }
     Params queues;
@@ -140,8 +140,9 @@ bool Submission::Decide(const Incoming& one) {
         reply = Existing({}, Kind::kQueueFull);
         reply.queue = one.resolved.queue;
         reply.message = fmt::format(
-            "queue {} is full: its cap of waiting tasks is reached; try later or raise the cap",
-            base::Quoted(one.resolved.queue)
+            "queue {} is full: its cap is {} waiting tasks; try later or raise the cap",
+            base::Quoted(one.resolved.queue),
+            caps_.at(one.resolved.queue)
         );
         return true;
     }

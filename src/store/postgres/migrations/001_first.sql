@@ -387,7 +387,7 @@ END $$;
 -- Drops a period table when nothing in it is to be kept any longer. Days are dropped whole.
 CREATE FUNCTION $schema$.drop_leaf_(label text, keep_ms bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    f $schema$.leaf%ROWTYPE; at timestamptz := $schema$.now_(); kept_from timestamptz; needed boolean; newest int;
+    f $schema$.leaf%ROWTYPE; at timestamptz := $schema$.now_(); kept_from timestamptz; needed boolean; newest int; after bigint;
 BEGIN
     SELECT * INTO f FROM $schema$.leaf l WHERE l.name = label FOR UPDATE;
     IF f.name IS NULL THEN RETURN false; END IF;
@@ -401,7 +401,14 @@ BEGIN
             OR EXISTS (SELECT FROM $schema$.live v, $schema$.period p LEFT JOIN $schema$.period q ON q.no = p.no + 1
                        WHERE p.no = f.part AND v.id >= p.first_id AND v.id < coalesce(q.first_id, 9223372036854775807));
     ELSE
-        needed := f.part >= $schema$.day_(kept_from);
+        -- Nor while a task that it tells about is still there; tasks of that day have ids below those of later periods.
+        SELECT min(p.first_id) INTO after FROM $schema$.period p WHERE p.started_at >= to_timestamp((f.part + 1) * 86400.0);
+        needed := f.part >= $schema$.day_(kept_from) OR after IS NULL;
+        IF NOT needed THEN
+            EXECUTE format('SELECT EXISTS (
+                SELECT FROM (SELECT id FROM $schema$.live WHERE id < $1 UNION ALL SELECT id FROM $schema$.history WHERE id < $1) t
+                WHERE EXISTS (SELECT FROM $schema$.%I a WHERE a.span @> t.id AND t.id = ANY (a.ids)))', label) INTO needed USING after;
+        END IF;
     END IF;
     IF needed THEN RETURN false; END IF;
     DELETE FROM $schema$.leaf l WHERE l.name = label;
