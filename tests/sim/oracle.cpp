@@ -335,6 +335,10 @@ void Oracle::JudgeHolder(const Shadow& shadow, const AuditEntry& entry, const Ch
     if (!refunds && change.after.attempt != before.attempt) {
         Violate("I4", before.id, "settling changed the attempt number");
     }
+    bool failed = entry.event == Event::kFailFinal || entry.event == Event::kFailRetryable;
+    if (failed && succeeded_.contains({before.id, before.claim_no})) {
+        Violate("I2", before.id, "its handler succeeded and a failure was recorded");
+    }
     bool goes_on = entry.event == Event::kFailRetryable || entry.event == Event::kSnooze ||
                    entry.event == Event::kRelease;
     if (before.cancel_requested && goes_on) {

@@ -96,6 +96,8 @@ public:
     void Acknowledged(TaskId task, std::int64_t marker);
     void HandlerStarted(TaskId task, int claim_no, std::stop_token stop);
     void HandlerEnded(TaskId task, int claim_no);
+    // It is about to return success, and nobody has asked it to stop.
+    void HandlerSucceeds(TaskId task, int claim_no) { succeeded_.insert({task, claim_no}); }
 
     // ---- at the end ----
     // Everything that is due, or due soon, is terminal.
@@ -172,6 +174,7 @@ private:
     std::map<std::pair<TaskId, int>, Running> running_;         // by claim number
     // Handlers that ended by themselves or died with their process: their attempt counts.
     std::set<std::pair<TaskId, int>> spent_attempts_;
+    std::set<std::pair<TaskId, int>> succeeded_;
     std::vector<TaskId> staged_effects_;
     std::map<TaskId, int> effects_;
     std::vector<std::string> ignored_;

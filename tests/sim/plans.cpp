@@ -114,6 +114,9 @@ Output Behave(
         return Misbehave(setting, context, plan, plans);
     }
     if (context.type() == kTx) return CompleteTogether(setting, context, store);
+    if (!context.stop().stop_requested()) {
+        setting.oracle.HandlerSucceeds(context.id(), static_cast<int>(context.fencing_number()));
+    }
     return Done();
 }
 
