@@ -20,9 +20,8 @@ TaskRecord Sample() {
     task.created_at = Time{100s};
     task.finished_at = Time{200s};
     task.parent = TaskId(7);
-    task.input =
-        R"({"n":5,"f":1.0,"s":"mid","t":true,"z":null,"o":{"p":{"q":"x"}},"l":[1],"big":9007199254740993,
-                    "huge":18446744073709551615,"neg":-1})";
+    task.input = R"({"n":5,"f":1.0,"s":"mid","t":true,"z":null,"o":{"p":{"q":"x"}},"l":[1],)"
+                 R"("big":9007199254740993,"huge":18446744073709551615,"neg":-1})";
     return task;
 }
 

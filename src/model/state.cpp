@@ -116,7 +116,7 @@ constexpr std::array kTransitions = {
         Event::kReclaim,
         kOpen,
         "recover",
-        "The lease ended without an outcome; the attempt counts."},
+        "The lease ended without an outcome; the attempt counts if it had started."},
     Transition{
         kInProgress,
         Event::kQuarantine,

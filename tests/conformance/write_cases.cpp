@@ -10,7 +10,7 @@ using Kind = Settlement::Kind;
 class Writes : public Conformance {
 protected:
     void SetUp() override {
-        // The host's code cannot run inside another process: there the refusal is all there is to see.
+        // The host's code cannot run inside another process: there is only the refusal to see.
         if (GetParam().name != "sqlitesocket") return;
         Result<void> refused = store.Write([](Transaction&) -> Result<void> { return {}; });
         ASSERT_FALSE(refused);

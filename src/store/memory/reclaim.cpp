@@ -32,7 +32,9 @@ std::vector<Ops::Doomed> Ops::FindDoomed(const ReclaimRequest& request, ReclaimR
             } else if (task.deadline && *task.deadline + request.timeout_grace <= now_) {
                 doomed.push_back({id, task.token, Doomed::Why::kTimedOut});
             }
-        } else if (record.state == State::kBackground && record.expires_at && *record.expires_at <= now_) {
+        }
+        bool outside = record.state == State::kBackground && record.expires_at;
+        if (outside && *record.expires_at <= now_) {
             doomed.push_back({id, task.token, Doomed::Why::kBackgroundOver});
         }
     }
