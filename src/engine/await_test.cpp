@@ -128,8 +128,8 @@ TEST(AwaitTask, OutlastsAnUnreachableStore) {
     std::string answer;
     rig.store.SetDown(true);
     EXPECT_EQ(rig.await.Wait(id, 0ms, {}).error().code, Code::kTimeout);
-    std::jthread waiter([&] { answer = rig.await.Wait(id, {}, {}).value(); });
     int before = rig.store.calls("finished");
+    std::jthread waiter([&] { answer = rig.await.Wait(id, {}, {}).value(); });
     ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > before; }));
     rig.store.SetDown(false);
     rig.FinishElsewhere(id);
