@@ -19,7 +19,9 @@ bool Attempt::Begin(base::Instant now, Duration timeout_grace) {
         timeout_at_ = now + lease.timeout;
         hung_at_ = *timeout_at_ + timeout_grace;
     }
-    return Move(Phase::kHeld, Phase::kRunning);
+    if (!Move(Phase::kHeld, Phase::kRunning)) return false;
+    began_ = true;
+    return true;
 }
 
 Attempt::Abandoned Attempt::Abandon() {

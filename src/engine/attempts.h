@@ -34,6 +34,7 @@ public:
     const store::Lease lease;
     const SessionId session;
     const std::shared_ptr<const HandlerEntry> handler;  // null: claimed a type we do not have
+    base::Instant claim_sent{};  // set before it is shared; the store counts timeouts from there
 
     // ---- its life: held → running → ended, and exactly one party ends it and may report it ----
     // The handler is about to be called. False: it was given up before.
@@ -47,6 +48,7 @@ public:
     Abandoned Abandon();
     bool ended() const { return phase_ >= Phase::kReturned; }
     bool running() const { return phase_ == Phase::kRunning; }
+    bool began() const { return began_.load(); }  // the handler was called, whatever came of it
     bool left_behind() const { return left_behind_.load(); }  // a thread still runs it, or did
 
     // ---- stopping: the first reason stays ----
@@ -75,6 +77,7 @@ private:
     std::atomic<Phase> phase_{Phase::kHeld};
     std::atomic<StopReason> why_{StopReason::kNone};
     std::atomic<bool> left_behind_{false};
+    std::atomic<bool> began_{false};
     std::stop_source stop_;
     mutable std::mutex mutex_;
     std::optional<base::Instant> timeout_at_;  // guarded by mutex_

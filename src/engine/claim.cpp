@@ -86,7 +86,7 @@ base::Instant Claimer::Once(int limit) {
         wants_room_ = taken == limit;
         if (reply.suspects_waiting) mode_ = Mode::kClearing;
     }
-    Take(session, std::move(reply.leases));
+    Take(session, now, std::move(reply.leases));
     return poll_at_;
 }
 
@@ -126,11 +126,12 @@ store::ClaimReply Claimer::Ask(SessionId session, int limit) {
     }
 }
 
-void Claimer::Take(SessionId session, std::vector<store::Lease> leases) {
+void Claimer::Take(SessionId session, base::Instant sent, std::vector<store::Lease> leases) {
     for (store::Lease& lease : leases) {
         TaskId task = lease.task;
         auto handler = registry_.Share(lease.type);
         auto attempt = std::make_shared<Attempt>(std::move(lease), session, std::move(handler));
+        attempt->claim_sent = sent;
         attempts_.Add(attempt);
         hooks_.Transition(
             task, model::State::kOpen, model::State::kInProgress, model::Event::kClaim

@@ -61,7 +61,7 @@ private:
     void Hear(const wake::Hint& hint);
     bool Serves(std::string_view queue) const;
     store::ClaimReply Ask(SessionId session, int limit);
-    void Take(SessionId session, std::vector<store::Lease> leases);
+    void Take(SessionId session, base::Instant sent, std::vector<store::Lease> leases);
     base::Instant Rest(const store::ClaimReply& reply);
 
     Parts parts_;

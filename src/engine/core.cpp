@@ -61,7 +61,7 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
       claimer(
           parts, given.registry, attempts, session, machine, hooks, {options.queues, options.poll}
       ),
-      recoverer(parts, attempts, session, hooks, options.state_dir, options.timeout_grace),
+      recoverer(parts, attempts, session, settler, hooks, options.state_dir, options.timeout_grace),
       housekeeper(parts) {
     CHECK(options.slots > 0 && options.slots <= model::limits::kSlots);
     CHECK(options.claim_ahead >= 0);
@@ -135,7 +135,7 @@ void Worker::Core::Connect() {
     if (!session.id().valid()) {
         // What is known of earlier attempts, ours and dead processes', before any is taken over.
         if (!connected) settler.ReplayOrphans();
-        if (settler.spooled()) settler.Once();
+        if (!settler.idle()) settler.Once();
         recovered = false;
         UseFreshFlight(session.Open());
         renew_pulse.Poke();
@@ -253,7 +253,7 @@ base::Instant Worker::Core::SweepOnce() {
     // Start-up has its own order: spools first, then what is left.
     if (!connected) return Later(options.sweep_every, 0.2);
     return Step("sweep", [&] {
-        if (settler.spooled()) settler.Once();
+        if (!settler.idle()) settler.Once();  // before anybody decides without them
         recoverer.Once();
         return Later(options.sweep_every, 0.2);
     });

@@ -61,7 +61,12 @@ bool Executor::Run(const AttemptPtr& attempt) {
 // Told to stop before it began, or claimed so long ago that it may be somebody else's.
 bool Executor::ShouldNotStart(const AttemptPtr& attempt) const {
     if (attempt->why() != StopReason::kNone) return true;
-    if (session_.Live(attempt->session, parts_.clock.Now())) return false;
+    base::Instant now = parts_.clock.Now();
+    // The store counts an attempt's timeout from the claim: after a long wait for a slot a sweeper
+    // would end it while the handler still believes in its time.
+    bool waited_too_long =
+        attempt->lease.timeout > Duration::zero() && now - attempt->claim_sent > timeout_grace_ / 2;
+    if (session_.Live(attempt->session, now) && !waited_too_long) return false;
     attempt->RequestStop(StopReason::kLeaseLost);
     return true;
 }
@@ -89,7 +94,6 @@ AttemptResult Executor::Call(const AttemptPtr& attempt) const {
 void Executor::Report(
     const AttemptPtr& attempt, store::Settlement settlement, bool uncertain, bool ran
 ) {
-    if (ran && attempt->flight) attempt->flight->End(attempt->flight_slot);
     if (settlement.end == model::AttemptEnd::kTimedOut) ++parts_.metrics.timed_out;
     if (ran) {
         AttemptInfo info = Info(*attempt);
@@ -108,7 +112,9 @@ void Executor::Report(
         );
     }
     // Queued before it is no longer held: who counts both never misses one.
-    settler_.Push({std::move(settlement), attempt->lease.queue, uncertain});
+    Ran trace;
+    if (ran) trace = {attempt->flight, attempt->flight_slot, true};
+    settler_.Push({std::move(settlement), attempt->lease.queue, uncertain}, std::move(trace));
     attempts_.Remove(*attempt);
     if (ended_) ended_();
 }

@@ -37,6 +37,7 @@ Recoverer::Recoverer(
     Parts parts,
     AttemptTable& attempts,
     Session& session,
+    const Settler& settler,
     const SafeHooks& hooks,
     std::string state_dir,
     Duration timeout_grace
@@ -44,6 +45,7 @@ Recoverer::Recoverer(
     : parts_(parts.For("recover")),
       attempts_(attempts),
       session_(session),
+      settler_(settler),
       hooks_(hooks),
       state_dir_(std::move(state_dir)),
       timeout_grace_(timeout_grace) {
@@ -75,8 +77,9 @@ std::map<SessionId, std::vector<TaskId>> Recoverer::Flights(const DeadFlights& d
     for (SessionId ours : session_.ended()) {
         auto& started = flights[ours];
         for (const AttemptPtr& attempt : attempts_.Of(ours)) {
-            if (attempt->running()) started.push_back(attempt->lease.task);
+            if (attempt->began()) started.push_back(attempt->lease.task);
         }
+        for (TaskId task : settler_.RanUnsettled(ours)) started.push_back(task);
     }
     return flights;
 }

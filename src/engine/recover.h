@@ -11,6 +11,7 @@
 #include "engine/hooks.h"
 #include "engine/parts.h"
 #include "engine/session.h"
+#include "engine/settle.h"
 
 namespace stint::engine {
 
@@ -20,6 +21,7 @@ public:
         Parts parts,
         AttemptTable& attempts,
         Session& session,
+        const Settler& settler,
         const SafeHooks& hooks,
         std::string state_dir,
         Duration timeout_grace
@@ -38,6 +40,7 @@ private:
     Parts parts_;
     AttemptTable& attempts_;
     Session& session_;
+    const Settler& settler_;
     const SafeHooks& hooks_;
     const std::string state_dir_;
     const Duration timeout_grace_;

@@ -1,6 +1,7 @@
 #include "engine/session.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -98,8 +99,10 @@ store::RenewRequest Session::Request(SessionId session, const std::vector<Attemp
     request.session = session;
     request.held.reserve(held.size());
     for (const AttemptPtr& attempt : held) {
-        request.held.push_back({attempt->lease.task, attempt->lease.token});
         if (attempt->running()) ++request.running;
+        // Known to be lost: asking again would only hide what becomes of a newer lease of its task.
+        if (attempt->why() == StopReason::kLeaseLost) continue;
+        request.held.push_back({attempt->lease.task, attempt->lease.token});
         if (auto progress = attempt->TakeProgress()) {
             request.progress.push_back(
                 {attempt->lease.task, attempt->lease.token, std::move(*progress)}
@@ -157,10 +160,23 @@ void Session::Obey(const store::RenewReply& reply, const std::vector<AttemptPtr>
         reply.cancel_requested.begin(), reply.cancel_requested.end()
     );
     std::unordered_set<TaskId> lost(reply.lost.begin(), reply.lost.end());
+    // The reply names tasks, and we may hold two leases of one: the older of them is the lost one.
+    std::unordered_map<TaskId, int> newest;
+    for (const AttemptPtr& attempt : held) {
+        int& claim = newest[attempt->lease.task];
+        claim = std::max(claim, attempt->lease.claim_no);
+    }
+    auto doubled = [&](const AttemptPtr& attempt) {
+        return std::count_if(held.begin(), held.end(), [&](const AttemptPtr& other) {
+                   return other->lease.task == attempt->lease.task &&
+                          other->why() != StopReason::kLeaseLost;
+               }) > 1;
+    };
     for (const AttemptPtr& attempt : held) {
         TaskId task = attempt->lease.task;
         if (attempt->ended()) continue;  // its outcome is on its way
-        if (lost.contains(task)) {
+        bool current = attempt->lease.claim_no == newest[task];
+        if (lost.contains(task) && !(current && doubled(attempt))) {
             attempt->RequestStop(StopReason::kLeaseLost);
         } else if (cancelled.contains(task) && attempt->why() == StopReason::kNone) {
             parts_.log.Info("cancel requested", {{"task", task.ToString()}});

@@ -52,9 +52,16 @@ Settler::Settler(Parts parts, store::Store* reserved, std::string state_dir, con
       spool_(std::move(state_dir), parts_.log) {
 }
 
-void Settler::Push(Report report) {
+void Settler::Push(Report report, Ran trace) {
+    bool refund =
+        report.settlement.kind == Kind::kRelease || report.settlement.kind == Kind::kSnooze;
+    if (trace.ran && refund && trace.flight) trace.flight->End(trace.flight_slot);
     {
         std::lock_guard guard(mutex_);
+        if (trace.ran && !refund) {
+            const store::Settlement& s = report.settlement;
+            traces_[s.token] = {s.task, s.session, std::move(trace)};
+        }
         queue_.push_back(std::move(report));
     }
     if (pushed_) pushed_();
@@ -76,6 +83,24 @@ bool Settler::Holds(SessionId session) const {
     auto of_session = [&](const Report& report) { return report.settlement.session == session; };
     return std::find(on_the_way_.begin(), on_the_way_.end(), session) != on_the_way_.end() ||
            std::any_of(queue_.begin(), queue_.end(), of_session);
+}
+
+std::vector<TaskId> Settler::RanUnsettled(SessionId session) const {
+    std::vector<TaskId> tasks;
+    std::lock_guard guard(mutex_);
+    for (const auto& [token, trace] : traces_) {
+        if (trace.session == session) tasks.push_back(trace.task);
+    }
+    return tasks;
+}
+
+// The store knows how it ended, or that it is no longer ours.
+void Settler::Forget(const store::Settlement& settlement) {
+    std::lock_guard guard(mutex_);
+    auto trace = traces_.find(settlement.token);
+    if (trace == traces_.end()) return;
+    if (trace->second.ran.flight) trace->second.ran.flight->End(trace->second.ran.flight_slot);
+    traces_.erase(trace);
 }
 
 bool Settler::idle() const {
@@ -267,6 +292,7 @@ void Settler::SendUnstorable(Report& report, const std::string& why) {
         throw;
     } catch (const std::exception& error) {
         // Its lease will end and the crash accounting takes over.
+        Forget(s);
         parts_.log.Error(
             "an outcome is given up", {{"task", s.task.ToString()}, {"error", error.what()}}
         );
@@ -275,6 +301,7 @@ void Settler::SendUnstorable(Report& report, const std::string& why) {
 
 void Settler::Conclude(Report& report, const store::SettleReply& reply) {
     const store::Settlement& s = report.settlement;
+    Forget(s);
     if (reply.kind == store::SettleReply::Kind::kLost) return Lost(report);
     if (reply.kind == store::SettleReply::Kind::kRefused) {
         ++parts_.metrics.refused;

@@ -10,15 +10,25 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "engine/flight.h"
 #include "engine/hooks.h"
 #include "engine/parts.h"
 #include "engine/spool.h"
 
 namespace stint::engine {
+
+// What is noted of an attempt that ran, until the store has its outcome: a process that dies
+// before that did start it.
+struct Ran {
+    std::shared_ptr<FlightRecord> flight = nullptr;
+    int flight_slot = -1;
+    bool ran = false;
+};
 
 class Settler {
 public:
@@ -26,7 +36,9 @@ public:
     Settler(Parts parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks);
 
     // Never blocks: who claims makes sure of the room (see Room).
-    void Push(Report report);
+    void Push(Report report, Ran trace = {});
+    // Tasks of this session that ran here and whose outcome is not yet with the store.
+    std::vector<TaskId> RanUnsettled(SessionId session) const;
     void OnPush(std::function<void()> listener) { pushed_ = std::move(listener); }  // at start
 
     // One batch, and first the spool if it holds any. When the store fails the outcomes are safe
@@ -54,6 +66,7 @@ private:
     void Lost(Report& report);
     void Secure(std::vector<Report> reports);
     void SignalAll();
+    void Forget(const store::Settlement& settlement);
 
     Parts parts_;
     store::Store* const reserved_;
@@ -65,6 +78,12 @@ private:
     std::deque<Report> queue_;           // guarded by mutex_
     std::vector<SessionId> on_the_way_;  // sessions of the batch being sent; guarded by mutex_
     bool busy_ = false;                  // guarded by mutex_: one batch at a time
+    struct Trace {
+        TaskId task;
+        SessionId session;
+        Ran ran;
+    };
+    std::map<LeaseToken, Trace> traces_;  // guarded by mutex_
 
     std::vector<wake::Hint> hints_;  // touched by the one that is busy
 };
