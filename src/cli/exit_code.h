@@ -19,6 +19,7 @@ enum Exit : int {
     kTaskFailed = 7,     // an awaited task ended without success
     kTaskCancelled = 8,  // an awaited task was cancelled
     kStillRunning = 9,   // waited long enough, not finished
+    kReaderGone = 141,   // what a filter ends with whose reader has gone
 };
 
 int ExitOf(Code code);

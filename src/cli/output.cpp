@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
@@ -37,9 +38,10 @@ std::string_view Code(Tint tint) {
     return "";
 }
 
-// A reader that went away (`stint … | head`) is no failure of ours; anything else is.
 void Write(std::string_view text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
+    // A reader that has seen enough (`stint … | head`) is told nothing, as with every filter.
+    if (errno == EPIPE) throw CommandError(kReaderGone, "");
     throw CommandError(kFailed, "cannot write to standard output");
 }
 

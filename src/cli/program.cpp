@@ -1,6 +1,8 @@
 #include "cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <iostream>
 #include <vector>
@@ -13,6 +15,7 @@ namespace stint::cli {
 namespace {
 
 void PrintError(std::string_view message) {
+    if (message.empty()) return;
     fmt::print(stderr, "stint: {}\n", message);
 }
 
@@ -24,64 +27,88 @@ std::string PathOf(const CLI::App& app) {
     return path;
 }
 
+std::vector<const CLI::App*> Commands(const CLI::App* app) {
+    return app->get_subcommands([](const CLI::App*) { return true; });
+}
+
 const CLI::App* FindCommand(const CLI::App* app, std::string_view name) {
-    for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
+    for (const CLI::App* command : Commands(app)) {
         if (command->get_name() == name) return command;
     }
     return nullptr;
 }
 
-// The option that `word` spells, in `app` or above it (flags of the program may stand anywhere).
+// The option of this app that `word` spells: "--store", "--store=x", "-s", "-sx".
 const CLI::Option* FindOption(const CLI::App* app, std::string_view word) {
-    std::string name(word.substr(0, word.find('=')));
-    for (; app != nullptr; app = app->get_parent()) {
-        if (const CLI::Option* option = app->get_option_no_throw(name)) return option;
-    }
-    return nullptr;
+    bool is_long = word.starts_with("--");
+    std::string name(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
+    return app->get_option_no_throw(name);
 }
 
-// Walks the words as far as they name commands. The first one that should and does not is a mistake
-// worth more than "not expected": its nearest match is named. Also says where the walk ended.
-struct Walk {
-    const CLI::App* deepest;
-    std::string unknown;
+// Its value is a word of its own.
+bool TakesNextWord(const CLI::Option& option, std::string_view word) {
+    bool inline_value =
+        word.starts_with("--") ? word.find('=') != std::string_view::npos : word.size() > 2;
+    return option.get_items_expected_min() > 0 && !inline_value;
+}
+
+// Reads the words the way a person means them. Flags of the whole program may stand anywhere: they
+// are moved to the front, because the parser takes them only there. (It could look upwards by
+// itself, but then it also takes any word that happens to be a command's name for that command:
+// `stint queue pause task`.) A word that should name a command and does not is a mistake that
+// deserves more than "not expected".
+struct Reading {
+    const CLI::App* deepest;         // the command that the words name
+    std::string unknown;             // what should have been one
+    std::vector<std::string> words;  // for the parser
 };
-Walk WalkCommands(const CLI::App& root, int argc, char** argv) {
-    Walk walk{&root, {}};
+Reading Read(const CLI::App& root, int argc, char** argv) {
+    Reading reading{&root, {}, {}};
+    std::vector<std::string> rest;
     for (int i = 1; i < argc; ++i) {
         std::string_view word = argv[i];
+        if (word == "--") {
+            rest.insert(rest.end(), argv + i, argv + argc);
+            break;
+        }
         if (word.size() > 1 && word[0] == '-') {
-            const CLI::Option* option = FindOption(walk.deepest, word);
-            bool inline_value =
-                word.find('=') != std::string_view::npos || (word[1] != '-' && word.size() > 2);
-            if (option != nullptr && option->get_expected_min() > 0 && !inline_value) ++i;
+            const CLI::Option* option = FindOption(reading.deepest, word);
+            bool global = reading.deepest == &root;
+            if (option == nullptr) {
+                option = FindOption(&root, word);
+                global = option != nullptr;
+            }
+            auto& target = global ? reading.words : rest;
+            target.emplace_back(word);
+            if (option != nullptr && TakesNextWord(*option, word) && i + 1 < argc) {
+                target.emplace_back(argv[++i]);
+            }
             continue;
         }
-        if (walk.deepest->get_subcommands([](const CLI::App*) { return true; }).empty())
-            return walk;
-        const CLI::App* next = FindCommand(walk.deepest, word);
+        rest.emplace_back(word);
+        if (Commands(reading.deepest).empty()) continue;
+        const CLI::App* next = FindCommand(reading.deepest, word);
         if (next == nullptr) {
-            walk.unknown = word;
-            return walk;
+            reading.unknown = word;
+            return reading;
         }
-        walk.deepest = next;
+        reading.deepest = next;
     }
-    return walk;
+    reading.words.insert(reading.words.end(), rest.begin(), rest.end());
+    return reading;
 }
 
-int UnknownCommand(const Walk& walk) {
+int UnknownCommand(const Reading& reading) {
     std::vector<std::string> names;
-    for (const CLI::App* command :
-         walk.deepest->get_subcommands([](const CLI::App*) { return true; })) {
-        if (!command->get_group().empty()) names.push_back(command->get_name());
-    }
-    auto near = base::Nearest(walk.unknown, names);
+    for (const CLI::App* command : Commands(reading.deepest)) names.push_back(command->get_name());
+    std::string path = PathOf(*reading.deepest);
+    auto near = base::Nearest(reading.unknown, names);
     PrintError(fmt::format(
         "there is no command \"{} {}\"{}\nsee: {} --help",
-        PathOf(*walk.deepest),
-        walk.unknown,
-        near.empty() ? "" : fmt::format("; nearest: {} {}", PathOf(*walk.deepest), near),
-        PathOf(*walk.deepest)
+        path,
+        reading.unknown,
+        near.empty() ? "" : fmt::format("; nearest: {} {}", path, near),
+        path
     ));
     return kUsage;
 }
@@ -92,7 +119,6 @@ Program::Program()
     : root_(std::make_unique<CLI::App>("Durable tasks: submit, run, look, change.", "stint")) {
     root_->formatter(std::make_shared<HelpFormatter>());
     root_->set_help_flag("-h,--help", "print help and end");
-    root_->fallthrough();
     Syntax syntax(*this, *root_);
     syntax.Setting("-s,--store", "store", "URL", "sqlite:PATH or postgres://user@host/database");
     syntax.Setting("-o,--output", "output.format", "FORMAT", "table, json, jsonl, ids or none");
@@ -131,7 +157,6 @@ CLI::App& Program::Add(
     const std::string& examples
 ) {
     CLI::App& command = *parent.add_subcommand(name, summary);
-    command.fallthrough();
     SetExamples(command, examples);
     return command;
 }
@@ -152,20 +177,21 @@ std::string Program::HelpOf(const std::vector<std::string>& path) const {
 }
 
 int Program::Parse(int argc, char** argv) {
-    Walk walk = WalkCommands(*root_, argc, argv);
-    if (!walk.unknown.empty()) return UnknownCommand(walk);
+    Reading reading = Read(*root_, argc, argv);
+    if (!reading.unknown.empty()) return UnknownCommand(reading);
     try {
-        root_->parse(argc, argv);
+        std::reverse(reading.words.begin(), reading.words.end());  // as the parser wants them
+        root_->parse(std::move(reading.words));
     } catch (const CLI::CallForHelp&) {
         std::cout << root_->help() << std::flush;
         return kOk;
     } catch (const CLI::ParseError& error) {
-        PrintError(fmt::format("{}\nsee: {} --help", error.what(), PathOf(*walk.deepest)));
+        PrintError(fmt::format("{}\nsee: {} --help", error.what(), PathOf(*reading.deepest)));
         return kUsage;
     }
     if (chosen_) return -1;
     // A group alone, or nothing at all: what may follow.
-    bool bare = walk.deepest == root_.get();
+    bool bare = reading.deepest == root_.get();
     (bare ? std::cout : std::cerr) << root_->help() << std::flush;
     return bare ? kOk : kUsage;
 }
@@ -193,6 +219,7 @@ int Program::Run(int argc, char** argv) {
         return kFailed;
     }
     if (std::fflush(stdout) != 0) {
+        if (errno == EPIPE) return kReaderGone;
         PrintError("cannot write to standard output");
         return status == kOk ? kFailed : status;
     }

@@ -54,7 +54,19 @@ struct Client::Impl {
     std::unique_ptr<store::Store> own_store;
     std::unique_ptr<wake::Wake> own_wake;
     store::Store* store = nullptr;
-    wake::Wake* wake = nullptr;
+    wake::Wake* wake = nullptr;  // null until Hints() is called, unless it is an engine's
+    LogSink log;
+    std::once_flag wake_made;
+
+    // Most requests neither send nor await hints, and a waker has a thread and a connection.
+    wake::Wake& Hints() {
+        std::call_once(wake_made, [this] {
+            if (wake != nullptr) return;
+            own_wake = MakeWake(ParseStoreUrl(url).value(), log);
+            wake = own_wake.get();
+        });
+        return *wake;
+    }
 
     std::vector<SubmitReply> SubmitBatch(std::span<const NewTask> tasks);
     std::vector<SubmitReply> ReadBack(std::span<const NewTask> tasks);
@@ -119,7 +131,7 @@ void Client::Impl::Hint(const std::vector<SubmitReply>& replies) {
     for (const std::string& queue : queues) {
         hints.push_back({.kind = wake::Hint::Kind::kTaskAvailable, .queue = queue, .task = {}});
     }
-    if (!hints.empty()) wake->Signal(hints);
+    if (!hints.empty()) Hints().Signal(hints);
 }
 
 // ---- opening -----------------------------------------------------------------------------------
@@ -142,13 +154,12 @@ Client Client::Open(const std::string& url, IfMissing if_missing, LogSink log) {
     Client client;
     Impl& impl = *client.impl_;
     impl.url = url;
+    impl.log = log;
     Ask([&] {
         impl.own_store = OpenStore(url, StoreOptions{.log = log});
-        impl.own_wake = MakeWake(*parsed, *impl.own_store, base::SystemClock(), log);
         return 0;
     });
     impl.store = impl.own_store.get();
-    impl.wake = impl.own_wake.get();
     return client;
 }
 
@@ -243,7 +254,7 @@ void Client::ChangeQueue(
     if (was_paused && !settings.paused) {
         wake::Hint hint{
             .kind = wake::Hint::Kind::kTaskAvailable, .queue = settings.name, .task = {}};
-        impl_->wake->Signal({&hint, 1});
+        impl_->Hints().Signal({&hint, 1});
     }
 }
 
@@ -362,7 +373,7 @@ std::vector<TaskId> Client::Wait(
     constexpr Duration kFirstPause{20}, kLongestPause{500};
     base::Clock& clock = base::SystemClock();
     base::Instant begun = clock.Now();
-    FinishListener listener(*impl_->wake);
+    FinishListener listener(impl_->Hints());
     Duration pause = kFirstPause;
     while (true) {
         auto done = Ask([&] {

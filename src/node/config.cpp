@@ -24,7 +24,7 @@ constexpr SettingSpec kSpecs[] = {
      "sqlite:.stint/stint.db",
      SettingKind::kText,
      "",
-     "sqlite:PATH, postgres://user@host/database, or memory:"},
+     "sqlite:PATH or postgres://user@host/database"},
     {"tenant", "STINT_TENANT", "1", SettingKind::kNumber, "", "tenant of submitted tasks"},
     {"actor", "STINT_ACTOR", "", SettingKind::kText, "", "who acts, for the audit log"},
     {"worker.slots",

@@ -118,7 +118,9 @@ def catches(pid, number):
 def end_process(process):
     if process.poll() is None:
         process.kill()
-    process.communicate()
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        stream.close()
 
 
 def drop_schema(schema):

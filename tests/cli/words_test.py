@@ -73,6 +73,17 @@ class Mistakes(CliCase):
         self.expect(["--store", "sqlite:x.db", "quue", "list"], "nearest: stint queue")
         self.expect(["bananas"], 'no command "stint bananas"', "see: stint --help")
 
+    def test_names_of_commands_are_ordinary_words_elsewhere(self):
+        self.run_stint("submit", "task", "--queue", "worker")
+        self.run_stint("queue", "pause", "worker")
+        self.assertIn("type", self.run_stint("help", "submit", "-q").out)
+
+    def test_flags_of_the_program_may_stand_anywhere(self):
+        for words in (["-o", "json", "version"], ["version", "-o", "json"], ["version", "-ojson"],
+                      ["--output=json", "version"], ["version", "--output=json"]):
+            with self.subTest(words=words):
+                self.assertIn("compiler", self.run_stint(*words).json())
+
     def test_unknown_flag(self):
         self.expect(["task", "list", "--lmit", "3"], "--lmit", "see: stint task list --help")
 
@@ -164,6 +175,12 @@ class Formats(CliCase):
         self.assertRegex(self.run_stint("version").out, r"^stint [0-9]+\.[0-9]+\.[0-9]+\n$")
         self.assertIn("compiler", self.run_stint("version", "--json").json())
         self.assertIn("compiler", self.run_stint("version", "-o", "json").json())
+
+    def test_reader_that_has_seen_enough(self):
+        process = self.start_stint("help", "filters")
+        process.stdout.close()
+        self.assertIn(process.wait(timeout=30), (0, 141))
+        self.assertEqual(process.stderr.read(), "")
 
     def test_full_disk_is_an_error(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
