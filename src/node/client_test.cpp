@@ -1,0 +1,155 @@
+#include "node/client.h"
+
+#include <gtest/gtest.h>
+#include <stint/engine.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "node/command_tasks.h"
+#include "node/json_view.h"
+
+namespace stint::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+model::NewTask Request(std::string type) {
+    model::NewTask task;
+    task.type = std::move(type);
+    task.queue = "q";
+    return task;
+}
+
+class ClientTest : public testing::Test {
+protected:
+    ClientTest() : engine_({.store = "memory:"}), client_(Client::Of(engine_)) {}
+
+    TaskId Submit(const model::NewTask& task) {
+        auto reply = client_.Submit({&task, 1}).at(0);
+        EXPECT_TRUE(reply.accepted()) << reply.message;
+        return reply.id;
+    }
+
+    Engine engine_;
+    Client client_;
+};
+
+TEST_F(ClientTest, WaitTellsWhatIsLeft) {
+    TaskId done = Submit(Request("a")), waiting = Submit(Request("a"));
+    client_.Cancel({&done, 1}, "operator:ann", "no more");
+    std::vector<TaskId> finished;
+    auto left = client_.Wait({done, waiting}, 0ms, [&](const FinishedTask& task) {
+        finished.push_back(task.id);
+        EXPECT_EQ(task.state, model::State::kCancelled);
+    });
+    EXPECT_EQ(finished, std::vector<TaskId>{done});
+    EXPECT_EQ(left, std::vector<TaskId>{waiting});
+}
+
+TEST_F(ClientTest, WaitEndsWhenStopped) {
+    TaskId waiting = Submit(Request("a"));
+    std::stop_source stop;
+    stop.request_stop();
+    auto left = client_.Wait(
+        {waiting}, {}, [](const FinishedTask&) {}, stop.get_token()
+    );
+    EXPECT_EQ(left.size(), 1u);
+}
+
+TEST_F(ClientTest, IdleLooksAtDueWorkOfTheGivenQueuesAndTypes) {
+    EXPECT_TRUE(client_.Idle({}, {}));
+    model::NewTask later = Request("a");
+    later.delay = 1h;
+    Submit(later);
+    EXPECT_TRUE(client_.Idle({}, {})) << "what is not due does not count";
+    TaskId due = Submit(Request("b"));
+    EXPECT_FALSE(client_.Idle({}, {}));
+    EXPECT_FALSE(client_.Idle({"q"}, {"b"}));
+    EXPECT_TRUE(client_.Idle({"other"}, {}));
+    EXPECT_TRUE(client_.Idle({}, {"a"}));
+    client_.Cancel({&due, 1}, "t", "");
+    EXPECT_TRUE(client_.Idle({}, {}));
+}
+
+TEST_F(ClientTest, ChangeQueueKeepsWhatItDoesNotChange) {
+    client_.ChangeQueue(
+        "q", [](model::QueueSettings& settings) { settings.cap = 7; }, "operator:ann"
+    );
+    client_.ChangeQueue(
+        "q", [](model::QueueSettings& settings) { settings.paused = true; }, "operator:ann"
+    );
+    auto queues = client_.Queues();
+    ASSERT_EQ(queues.size(), 1u);
+    EXPECT_EQ(queues[0].settings.cap, 7);
+    EXPECT_TRUE(queues[0].settings.paused);
+}
+
+TEST_F(ClientTest, JsonShowsPayloadsThemselvesAndIdsAsStrings) {
+    model::NewTask task = Request("a");
+    task.input = R"({"n":[1,2]})";
+    auto json = ToJson(*client_.Get(Submit(task)));
+    EXPECT_TRUE(json["id"].is_string());
+    EXPECT_EQ(json["input"]["n"][1], 2);
+    EXPECT_EQ(json["state"], "open");
+    EXPECT_TRUE(json["finished_at"].is_null());
+}
+
+class PlaceTest : public testing::Test {
+protected:
+    void SetUp() override {
+        std::string name = testing::TempDir() + "stint-client-XXXXXX";
+        ASSERT_NE(mkdtemp(name.data()), nullptr);
+        place_ = name;
+    }
+    void TearDown() override { std::filesystem::remove_all(place_); }
+    std::filesystem::path place_;
+};
+
+TEST_F(PlaceTest, MakesOnlyItsOwnDirectory) {
+    PrepareStoreDirectory("sqlite:" + (place_ / ".stint/stint.db").string());
+    EXPECT_TRUE(std::filesystem::exists(place_ / ".stint/.gitignore"));
+    PrepareStoreDirectory("sqlite:" + (place_ / "typo/stint.db").string());
+    EXPECT_FALSE(std::filesystem::exists(place_ / "typo"));
+}
+
+TEST_F(PlaceTest, LookingMakesNoStore) {
+    std::string url = "sqlite:" + (place_ / "none.db").string();
+    try {
+        Client::Open(url, Client::IfMissing::kRefuse);
+        FAIL() << "opened what is not there";
+    } catch (const StoreError& error) {
+        EXPECT_EQ(error.code(), Code::kNotFound);
+    }
+    EXPECT_TRUE(std::filesystem::is_empty(place_));
+}
+
+TEST_F(PlaceTest, ScratchStoreIsRemovedWithAllBesideIt) {
+    std::string url = "sqlite:" + (place_ / "t.db").string();
+    std::ofstream(place_ / "t.db") << "somebody's";
+    {
+        ScratchStore scratch(url);
+        std::string path = *SqlitePath(scratch.url());
+        EXPECT_NE(path, (place_ / "t.db").string());
+        for (const char* part : {"", "-wal", ".lock"}) std::ofstream(path + part) << "x";
+        std::filesystem::create_directory(path + ".state");
+    }
+    EXPECT_TRUE(std::filesystem::exists(place_ / "t.db")) << "the store itself is not touched";
+    std::filesystem::remove(place_ / "t.db");
+    EXPECT_TRUE(std::filesystem::is_empty(place_));
+    EXPECT_THROW(ScratchStore("memory:"), StoreError);
+}
+
+TEST(CommandOutput, JsonOrText) {
+    EXPECT_EQ(OutputOfCommand("{\"a\": 1}\n"), "{\"a\": 1}");
+    EXPECT_EQ(OutputOfCommand("17\n"), "17");
+    EXPECT_EQ(OutputOfCommand("two words\n\n"), "\"two words\"");
+    EXPECT_EQ(OutputOfCommand("say \"hi\""), R"("say \"hi\"")");
+    EXPECT_EQ(OutputOfCommand(""), "null");
+    EXPECT_EQ(OutputOfCommand("\n"), "null");
+    EXPECT_EQ(OutputOfCommand("a\xff"), "\"a\xEF\xBF\xBD\"") << "not UTF-8 is made so";
+}
+
+}  // namespace
+}  // namespace stint::node
