@@ -171,9 +171,10 @@ void Worker::Core::Reach(WorkerState goal) {
 void Worker::Core::UseFreshFlight(SessionId id) {
     if (options.state_dir.empty()) return;
     try {
-        // Twice the slots: attempts of a lost session may still be ending.
-        executor.UseFlight(std::make_shared<FlightRecord>(options.state_dir, id, 2 * options.slots)
-        );
+        // A place is kept until the outcome is with the store, and attempts of a lost session may
+        // still be ending.
+        int places = 2 * options.slots + OutcomeRoom();
+        executor.UseFlight(std::make_shared<FlightRecord>(options.state_dir, id, places));
     } catch (const std::exception& error) {
         executor.UseFlight(nullptr);
         parts.log.Warn(
@@ -187,9 +188,11 @@ int Worker::Core::Room() const {
     int held = attempts.size();
     int slots = options.slots + options.claim_ahead - executor.threads_lost() - held;
     // Every lease must find room for its outcome.
-    int outcomes = std::max(2 * options.slots, kLeastSettleQueue) + options.claim_ahead - held -
-                   settler.size();
-    return std::min(slots, outcomes);
+    return std::min(slots, OutcomeRoom() - held - settler.size());
+}
+
+int Worker::Core::OutcomeRoom() const {
+    return std::max(2 * options.slots, kLeastSettleQueue) + options.claim_ahead;
 }
 
 void Worker::Core::HandBackWaiting() {

@@ -42,6 +42,7 @@ struct Worker::Core {
     void Reach(model::WorkerState goal);
     void UseFreshFlight(SessionId session);
     int Room() const;
+    int OutcomeRoom() const;  // leases and outcomes in memory, together
     void HandBackWaiting();
     void Flush(std::stop_token hurry);
     void CloseSession();

@@ -53,12 +53,9 @@ Settler::Settler(Parts parts, store::Store* reserved, std::string state_dir, con
 }
 
 void Settler::Push(Report report, Ran trace) {
-    bool refund =
-        report.settlement.kind == Kind::kRelease || report.settlement.kind == Kind::kSnooze;
-    if (trace.ran && refund && trace.flight) trace.flight->End(trace.flight_slot);
     {
         std::lock_guard guard(mutex_);
-        if (trace.ran && !refund) {
+        if (trace.ran) {
             const store::Settlement& s = report.settlement;
             traces_[s.token] = {s.task, s.session, std::move(trace)};
         }

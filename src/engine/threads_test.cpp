@@ -14,8 +14,7 @@ using model::WorkerState;
 bool InTime(ThreadedRig& rig, const std::function<bool()>& condition) {
     return Eventually([&] {
         if (condition()) return true;
-        rig.clock.Advance(5ms);
-        std::this_thread::yield();
+        rig.clock.Advance(20ms);
         return false;
     });
 }

@@ -30,9 +30,12 @@ using namespace std::chrono_literals;
 // Waits for a condition that other threads bring about; fails the test after a generous while.
 inline bool Eventually(const std::function<bool()>& condition) {
     auto end = base::SystemClock().Now() + 30s;
+    std::mutex mutex;
+    std::condition_variable nobody;
+    std::unique_lock lock(mutex);
     while (!condition()) {
         if (base::SystemClock().Now() > end) return false;
-        std::this_thread::yield();
+        nobody.wait_for(lock, 500us);  // lets those others have the processor
     }
     return true;
 }
