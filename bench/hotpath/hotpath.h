@@ -22,9 +22,8 @@ inline double Now() {
     return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-const char* const kInput =
-    R"({"n":123456,"user":"u-000123","action":"send_email",)"
-    R"("template":"welcome","lang":"en","pad":"xxxxxxx"})";
+const char* const kInput = R"({"n":123456,"user":"u-000123","action":"send_email",)"
+                           R"("template":"welcome","lang":"en","pad":"xxxxxxx"})";
 constexpr Oid kInt4 = 23, kInt8 = 20, kUuid = 2950, kInt4Array = 1007, kInt8Array = 1016,
               kTextArray = 1009;
 

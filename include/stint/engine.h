@@ -172,10 +172,18 @@ public:
 
 private:
     void Bind(std::string_view name, const TaskDefaults& defaults, detail::ErasedHandler handler);
-    Result<TaskId>
-    SubmitBytes(std::string_view type, const TaskDefaults* defaults, std::string input, const SubmitOptions&);
-    std::vector<Result<TaskId>>
-    SubmitManyBytes(std::string_view type, const TaskDefaults* defaults, std::vector<std::string> inputs, const SubmitOptions&);
+    Result<TaskId> SubmitBytes(
+        std::string_view type,
+        const TaskDefaults* defaults,
+        std::string input,
+        const SubmitOptions& options
+    );
+    std::vector<Result<TaskId>> SubmitManyBytes(
+        std::string_view type,
+        const TaskDefaults* defaults,
+        std::vector<std::string> inputs,
+        const SubmitOptions& options
+    );
     Result<void> FinishBytes(TaskId task, std::string_view completion_token, std::string output);
     std::shared_ptr<detail::Waiter> waiter();
 

@@ -8,16 +8,16 @@
 namespace stint::model {
 
 enum class Condition : std::uint8_t {
-    kEligible,         // none of the below: the next claim may return it
-    kNotWaiting,       // it is not OPEN or ERROR at all
-    kNotDue,           // its due time is in the future
-    kStartByPassed,    // its start-by deadline is over
-    kQueuePaused,      // an operator paused its queue
-    kQueueNotServed,   // the claimer does not serve this queue
-    kTypeNotHandled,   // the claimer has no handler for this type
-    kCancelRequested,  // a cancel was acknowledged
+    kEligible,            // none of the below: the next claim may return it
+    kNotWaiting,          // it is not OPEN or ERROR at all
+    kNotDue,              // its due time is in the future
+    kStartByPassed,       // its start-by deadline is over
+    kQueuePaused,         // an operator paused its queue
+    kQueueNotServed,      // the claimer does not serve this queue
+    kTypeNotHandled,      // the claimer has no handler for this type
+    kCancelRequested,     // a cancel was acknowledged
     kSuspectMustBeAlone,  // it was running in a process that crashed: only an idle worker takes it
-    kSessionNotLive,   // the claimer's own session is not live
+    kSessionNotLive,      // the claimer's own session is not live
 };
 inline constexpr int kConditionCount = 10;
 

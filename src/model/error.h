@@ -7,8 +7,8 @@ namespace stint::model {
 
 struct TaskError {
     std::string message;  // ≤ limits::kErrorMessage
-    std::string klass;    // the exception's type, or a class of ours: "timeout", "crash", "exit", …
-    std::string stack;    // where known
+    std::string klass;  // the exception's type, or a class of ours: "timeout", "crash", "exit", …
+    std::string stack;  // where known
     bool retryable = false;
 
     friend bool operator==(const TaskError&, const TaskError&) = default;

@@ -9,10 +9,10 @@
 namespace stint::model {
 
 struct LeasePolicy {
-    Duration lease = std::chrono::seconds{30};            // a session lives this long after a renewal
+    Duration lease = std::chrono::seconds{30};  // a session lives this long after a renewal
     Duration heartbeat_every = std::chrono::seconds{10};
-    Duration self_stop = std::chrono::seconds{22};        // the worker gives up this long after the
-                                                          // last successful renewal was sent
+    Duration self_stop = std::chrono::seconds{22};  // the worker gives up this long after the
+                                                    // last successful renewal was sent
 
     friend bool operator==(const LeasePolicy&, const LeasePolicy&) = default;
 

@@ -29,18 +29,19 @@ inline constexpr std::size_t kErrorClass = 256;
 inline constexpr std::size_t kProgressText = 512;
 inline constexpr std::size_t kStderrTail = 8 << 10;
 inline constexpr std::size_t kJsonDepth = 64;
-inline constexpr std::size_t kSpoolBytes = 64 << 20;  // outcomes kept on disk while the store is away
+inline constexpr std::size_t kSpoolBytes = 64
+                                           << 20;  // outcomes kept on disk while the store is away
 
 // Counts.
 inline constexpr int kSubmitBatch = 10'000;
 inline constexpr int kClaimBatch = 1'000;
 inline constexpr int kSettleBatch = 1'000;
-inline constexpr int kReclaimBatch = 1'000;   // tasks moved by one reclaim call
+inline constexpr int kReclaimBatch = 1'000;  // tasks moved by one reclaim call
 inline constexpr int kListPage = 1'000;
 inline constexpr int kListPageDefault = 100;
 inline constexpr int kTypesPerWorker = 1'000;
 inline constexpr int kQueuesPerWorker = 1'000;
-inline constexpr int kSlots = 4'096;          // tasks running at once in one process
+inline constexpr int kSlots = 4'096;  // tasks running at once in one process
 inline constexpr int kWaitingHandles = 100'000;
 inline constexpr int kIdBlock = 1'000'000;
 inline constexpr int kHistoryScan = 100'000;  // rows one filtered list may look at
@@ -50,7 +51,7 @@ inline constexpr int kPriorityMin = 0;
 inline constexpr int kPriorityMax = 255;
 inline constexpr int kPriorityDefault = 128;
 inline constexpr int kMaxAttempts = 1'000'000;
-inline constexpr int kMaxCrashes = 3;                       // while alone, within kCrashWindow
+inline constexpr int kMaxCrashes = 3;  // while alone, within kCrashWindow
 inline constexpr Duration kCrashWindow = hours{24};
 
 // Times.

@@ -35,9 +35,9 @@ struct RetryPolicy {
     friend bool operator==(const RetryPolicy&, const RetryPolicy&) = default;
 
     // The presets of the three source systems.
-    static RetryPolicy ErrorIsFinal();      // the first failure is the end; crashes are recovered
-    static RetryPolicy CountedBackoff();    // retryable errors, counted, exponential: the default
-    static RetryPolicy UncountedQuick();    // every failure, at once, no limit; crashes still count
+    static RetryPolicy ErrorIsFinal();    // the first failure is the end; crashes are recovered
+    static RetryPolicy CountedBackoff();  // retryable errors, counted, exponential: the default
+    static RetryPolicy UncountedQuick();  // every failure, at once, no limit; crashes still count
 };
 
 // The wait before the next try after `failures` failed attempts (≥ 1). `fraction` in [0, 1).

@@ -71,9 +71,9 @@ struct NewTask {
     std::optional<int> priority;
     std::optional<RetryPolicy> retry;
     std::optional<Duration> timeout;
-    std::optional<Duration> delay;   // due this long after the store accepts it
-    std::optional<Time> run_at;      // due at this instant; not together with delay
-    std::optional<Time> start_by;    // dead if not started by then
+    std::optional<Duration> delay;  // due this long after the store accepts it
+    std::optional<Time> run_at;     // due at this instant; not together with delay
+    std::optional<Time> start_by;   // dead if not started by then
     std::vector<std::string> tags;
     std::string idempotency_key;  // empty = none
     std::string unique_key;       // empty = none
@@ -101,7 +101,12 @@ struct Resolved {
 Resolved Resolve(const NewTask& task, const TypeDefaults* registered);
 
 // Which settings were given explicitly, as bits; stored with tasks of unknown types.
-enum ExplicitBits : int { kExplicitQueue = 1, kExplicitPriority = 2, kExplicitRetry = 4, kExplicitTimeout = 8 };
+enum ExplicitBits : int {
+    kExplicitQueue = 1,
+    kExplicitPriority = 2,
+    kExplicitRetry = 4,
+    kExplicitTimeout = 8
+};
 int ExplicitMask(const NewTask& task);
 
 // Change of a task that has not started (OPEN, or ERROR waiting for its next try).
@@ -138,38 +143,47 @@ struct TaskRecord {
     State state = State::kOpen;
     int priority = limits::kPriorityDefault;
     std::string input;
-    std::string output;               // JSON; the result, empty unless COMPLETE
-    std::optional<TaskError> error;   // the last failure, kept while retrying and when DEAD
-    std::string reason;               // why DEAD or CANCELLED, why BACKGROUND
-    bool warning = false;             // COMPLETE, with something to look at
+    std::string output;              // JSON; the result, empty unless COMPLETE
+    std::optional<TaskError> error;  // the last failure, kept while retrying and when DEAD
+    std::string reason;              // why DEAD or CANCELLED, why BACKGROUND
+    bool warning = false;            // COMPLETE, with something to look at
     bool type_known = true;
     bool cancel_requested = false;
-    bool suspect = false;             // was running in a process that crashed
-    int attempt = 0;                  // attempts used in this generation, the running one included
-    int max_attempts = 0;             // 0 = no limit
-    int claim_no = 0;                 // claims over the whole life: the fencing number
+    bool suspect = false;  // was running in a process that crashed
+    int attempt = 0;       // attempts used in this generation, the running one included
+    int max_attempts = 0;  // 0 = no limit
+    int claim_no = 0;      // claims over the whole life: the fencing number
     int generation = 1;
-    int crash_count = 0;              // crashes while alone, in the current window
+    int crash_count = 0;  // crashes while alone, in the current window
     std::vector<std::string> tags;
     std::string unique_key;
     std::string idempotency_key;
     RetryPolicy retry;
     Duration timeout{};
     std::optional<Progress> progress;
-    SessionId session;                // the holder, while IN_PROGRESS
-    NodeId node;                      // where it runs or last ran
+    SessionId session;  // the holder, while IN_PROGRESS
+    NodeId node;        // where it runs or last ran
     Time created_at{};
     Time due_at{};
     std::optional<Time> start_by;
-    std::optional<Time> claimed_at;   // of the running or last attempt
+    std::optional<Time> claimed_at;  // of the running or last attempt
     std::optional<Time> finished_at;
-    std::optional<Time> expires_at;   // lease or background timeout, where it has one
+    std::optional<Time> expires_at;  // lease or background timeout, where it has one
     Time updated_at{};
 };
 
 // How one try went. One row per claim.
 enum class AttemptEnd : std::uint8_t {
-    kRunning, kComplete, kFailed, kTimedOut, kCrashed, kReleased, kSnoozed, kCancelled, kBlocked, kBackground,
+    kRunning,
+    kComplete,
+    kFailed,
+    kTimedOut,
+    kCrashed,
+    kReleased,
+    kSnoozed,
+    kCancelled,
+    kBlocked,
+    kBackground,
     kLost,  // its lease ended and the task moved on
 };
 std::string_view AttemptEndName(AttemptEnd end);
@@ -186,7 +200,7 @@ struct AttemptRecord {
     std::optional<Time> finished_at;
     AttemptEnd end = AttemptEnd::kRunning;
     std::optional<TaskError> error;
-    std::optional<int> exit_code;    // isolated and command tasks
+    std::optional<int> exit_code;  // isolated and command tasks
     std::optional<int> exit_signal;
     std::string stderr_tail;
     bool alone = false;
@@ -219,13 +233,13 @@ struct InputMatch {
 
 struct TaskFilter {
     std::optional<TenantId> tenant;
-    std::vector<State> states;        // any of; empty = all
-    std::vector<std::string> types;   // any of; a trailing * matches a prefix
-    std::vector<std::string> queues;  // any of
-    std::vector<std::string> tags;    // all of
-    std::optional<Time> created_from, created_to;    // [from, to)
+    std::vector<State> states;                     // any of; empty = all
+    std::vector<std::string> types;                // any of; a trailing * matches a prefix
+    std::vector<std::string> queues;               // any of
+    std::vector<std::string> tags;                 // all of
+    std::optional<Time> created_from, created_to;  // [from, to)
     std::optional<Time> finished_from, finished_to;
-    std::vector<InputMatch> input;    // all of
+    std::vector<InputMatch> input;  // all of
     TaskId parent;
 };
 Result<void> Validate(const TaskFilter& filter);
@@ -233,8 +247,8 @@ Result<void> Validate(const TaskFilter& filter);
 // The reference meaning of a filter; stores that filter in SQL are compared with it.
 //
 // Input matches: a task without the member never matches, whatever the operator; arrays have no
-// members. Numbers compare as numbers (1 equals 1.0), strings byte by byte; values of different types
-// are unequal and have no order, nor have booleans, nulls, arrays and objects.
+// members. Numbers compare as numbers (1 equals 1.0), strings byte by byte; values of different
+// types are unequal and have no order, nor have booleans, nulls, arrays and objects.
 bool Matches(const TaskFilter& filter, const TaskRecord& task);
 
 struct TaskPage {

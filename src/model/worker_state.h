@@ -1,4 +1,5 @@
-// The worker's own machine: what its loop is doing, visible in logs, metrics and `stint worker list`.
+// The worker's own machine: what its loop is doing, visible in logs, metrics and `stint worker
+// list`.
 #pragma once
 
 #include <cstdint>

@@ -10,12 +10,19 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/result.h"
 
 namespace stint::postgres {
 
+using base::MakeError;
+
 namespace {
 
-using Deadline = std::chrono::steady_clock::time_point;
+using Deadline = base::Instant;
+
+base::Instant Now() {
+    return base::SystemClock().Now();
+}
 
 // Thrown inside this file only: the socket is of no use. Becomes ConnectionLost or OutcomeUnknown.
 struct SocketFailed {
@@ -61,7 +68,7 @@ const Statement& Backend() {
 }  // namespace
 
 void Connection::Finish::operator()(pg_conn* conn) const {
-    PQfinish(conn);
+    if (!borrowed) PQfinish(conn);
 }
 
 std::unique_ptr<Connection> Connection::Open(const ConnectOptions& options) {
@@ -104,12 +111,14 @@ std::unique_ptr<Connection> Connection::Open(const ConnectOptions& options) {
             "cannot connect to PostgreSQL: " + Trimmed(PQerrorMessage(conn.get()))
         );
     }
-    std::unique_ptr<Connection> connection(new Connection(std::move(conn), options));
+    auto connection = std::make_unique<Connection>(Private{}, std::move(conn), options);
     connection->LookAround();
     return connection;
 }
 
-Connection::Connection(std::unique_ptr<pg_conn, Finish> conn, const ConnectOptions& options)
+Connection::Connection(
+    Private, std::unique_ptr<pg_conn, Finish> conn, const ConnectOptions& options
+)
     : options_(options), conn_(std::move(conn)) {
     address_ = fmt::format("{}:{}/{}", PQhost(conn_.get()), PQport(conn_.get()), PQdb(conn_.get()));
     if (conn_.get_deleter().borrowed) {
@@ -127,10 +136,24 @@ Connection::~Connection() {
     if (conn_.get_deleter().borrowed && !was_nonblocking_) PQsetnonblocking(conn_.get(), 0);
 }
 
-std::unique_ptr<Connection> Connection::Borrow(pg_conn* conn) {
-    CHECK(conn != nullptr);
+Result<std::unique_ptr<Connection>> Connection::Borrow(pg_conn* conn) {
+    if (conn == nullptr || PQstatus(conn) != CONNECTION_OK) {
+        return MakeError(Code::kInvalid, "the connection to borrow is not open");
+    }
+    if (PQtransactionStatus(conn) != PQTRANS_INTRANS) {
+        return MakeError(
+            Code::kInvalid,
+            "the connection to borrow is not in a transaction, or in one that has failed: BEGIN "
+            "first"
+        );
+    }
+    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF) {
+        return MakeError(
+            Code::kInvalid, "the connection to borrow is in pipeline mode: leave it first"
+        );
+    }
     std::unique_ptr<pg_conn, Finish> borrowed(conn, Finish{true});
-    return std::unique_ptr<Connection>(new Connection(std::move(borrowed), ConnectOptions{}));
+    return std::make_unique<Connection>(Private{}, std::move(borrowed), ConnectOptions{});
 }
 
 void Connection::LookAround() {
@@ -152,6 +175,10 @@ bool Connection::usable() const {
 bool Connection::in_transaction() const {
     return PQtransactionStatus(conn_.get()) != PQTRANS_IDLE;
 }
+bool Connection::in_sound_transaction() const {
+    return PQtransactionStatus(conn_.get()) == PQTRANS_INTRANS;
+}
+
 int Connection::server_version() const {
     return PQserverVersion(conn_.get());
 }
@@ -169,9 +196,7 @@ bool Connection::StillThere() {
 
 void Connection::WaitFor(short events, Deadline deadline) {
     for (;;) {
-        auto left = std::chrono::ceil<std::chrono::milliseconds>(
-            deadline - std::chrono::steady_clock::now()
-        );
+        auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Now());
         if (left.count() <= 0) throw SocketFailed{"no answer in time"};
         pollfd descriptor{PQsocket(conn_.get()), events, 0};
         if (descriptor.fd < 0) throw SocketFailed{"the socket is closed"};
@@ -308,7 +333,7 @@ Rows Connection::Query(const Statement& statement, const Params& params, Commits
         return std::move(rows.front());
     }
     if (!usable()) throw ConnectionLost("the connection to " + address_ + " is gone");
-    Deadline deadline = std::chrono::steady_clock::now() + options_.reply_timeout;
+    Deadline deadline = Now() + options_.reply_timeout;
     Answer answer;
     try {
         Send(command, false);
@@ -382,7 +407,7 @@ void Connection::DrainPipeline(Replies& replies, Deadline deadline) {
 
 std::vector<Rows> Connection::Pipeline(std::span<const Command> commands, Commits commits) {
     if (!usable()) throw ConnectionLost("the connection to " + address_ + " is gone");
-    Deadline deadline = std::chrono::steady_clock::now() + options_.reply_timeout;
+    Deadline deadline = Now() + options_.reply_timeout;
     Replies replies;
     try {
         std::vector<bool> prepares = SendPipeline(commands, deadline);
@@ -401,7 +426,7 @@ std::vector<Rows> Connection::Pipeline(std::span<const Command> commands, Commit
 
 Rows Connection::Script(const std::string& sql) {
     if (!usable()) throw ConnectionLost("the connection to " + address_ + " is gone");
-    Deadline deadline = std::chrono::steady_clock::now() + options_.reply_timeout;
+    Deadline deadline = Now() + options_.reply_timeout;
     Answer answer;
     try {
         if (PQsendQuery(conn_.get(), sql.c_str()) != 1) {

@@ -7,6 +7,8 @@
 // For one thread at a time.
 #pragma once
 
+#include <stint/result.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -18,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "postgres/error.h"
 #include "postgres/params.h"
 #include "postgres/rows.h"
@@ -65,8 +68,8 @@ public:
     // Throws ConnectionLost with libpq's own words, without the password.
     static std::unique_ptr<Connection> Open(const ConnectOptions& options);
     // Works on a connection that somebody else owns and has begun a transaction on. Uses neither
-    // names nor settings of its own, and leaves it as it was.
-    static std::unique_ptr<Connection> Borrow(pg_conn* conn);
+    // names nor settings of its own, and leaves it as it was. The error says why it cannot be.
+    static Result<std::unique_ptr<Connection>> Borrow(pg_conn* conn);
     ~Connection();
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
@@ -86,6 +89,8 @@ public:
     // Looks, without waiting, whether the server has closed an idle connection.
     bool StillThere();
     bool in_transaction() const;
+    // In a transaction in which nothing has failed yet.
+    bool in_sound_transaction() const;
     bool direct() const { return direct_; }
     int server_version() const;  // 150020 for 15.20
     const std::string& address() const { return address_; }
@@ -98,12 +103,17 @@ private:
         void operator()(pg_conn* conn) const;
     };
 
-    Connection(std::unique_ptr<pg_conn, Finish> conn, const ConnectOptions& options);
+    struct Private {};  // only the two above make one
+
+public:
+    Connection(Private, std::unique_ptr<pg_conn, Finish> conn, const ConnectOptions& options);
+
+private:
     void LookAround();
     void Send(const Command& command, bool pipelined);
-    void Flush(std::chrono::steady_clock::time_point deadline);
-    pg_result* NextResult(std::chrono::steady_clock::time_point deadline);
-    void WaitFor(short events, std::chrono::steady_clock::time_point deadline);
+    void Flush(base::Instant deadline);
+    pg_result* NextResult(base::Instant deadline);
+    void WaitFor(short events, base::Instant deadline);
     // What one command answered; drains up to its end.
     struct Answer {
         Rows rows;
@@ -116,14 +126,14 @@ private:
         std::optional<Answer> failure;  // of the first that failed
         bool commit_failed = false;     // it was COMMIT, or what follows it
     };
-    using Deadline = std::chrono::steady_clock::time_point;
+    using Deadline = base::Instant;
     static Answer Failure(const pg_result* result);
     std::vector<bool> SendPipeline(std::span<const Command> commands, Deadline deadline);
     Replies ReadPipeline(
         std::span<const Command> commands, const std::vector<bool>& prepares, Deadline deadline
     );
     void DrainPipeline(Replies& replies, Deadline deadline);
-    Answer ReadAnswer(std::chrono::steady_clock::time_point deadline);
+    Answer ReadAnswer(base::Instant deadline);
     void CheckAnswer(const Answer& answer, bool is_commit, Commits commits);
     [[noreturn]] void Broken(const std::string& why, Commits commits);
 

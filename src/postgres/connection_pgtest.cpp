@@ -28,8 +28,9 @@ protected:
     }
     // The same server, through a relay.
     std::string UrlThrough(const stint::testing::CutProxy& proxy) {
-        return options_.url + "?host=127.0.0.1&port=" + std::to_string(proxy.port()) +
-               "&sslmode=disable";
+        return stint::testing::WithParameter(
+            options_.url, "host=127.0.0.1&port=" + std::to_string(proxy.port()) + "&sslmode=disable"
+        );
     }
     int ServerPort() { return std::atoi(PQport(connection_->native())); }
 
@@ -242,11 +243,13 @@ TEST_F(TransactionTest, TheTimeoutIsLiftedBeforeCommit) {
     connection_->Script(R"(
         CREATE OR REPLACE FUNCTION transaction_test_seen() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            IF current_setting('statement_timeout') <> '0' THEN RAISE 'a timeout is in force'; END IF;
+            IF current_setting('statement_timeout') <> '0' THEN
+                RAISE 'a timeout is in force';
+            END IF;
             RETURN NULL;
         END $$;
-        CREATE CONSTRAINT TRIGGER seen AFTER INSERT ON transaction_test DEFERRABLE INITIALLY DEFERRED
-            FOR EACH ROW EXECUTE FUNCTION transaction_test_seen();)");
+        CREATE CONSTRAINT TRIGGER seen AFTER INSERT ON transaction_test
+            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION transaction_test_seen();)");
     Transaction transaction(*connection_);
     EXPECT_EQ(
         transaction.Query(Statement{"", "SELECT current_setting('statement_timeout')"}).Text(0, 0),

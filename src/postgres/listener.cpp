@@ -15,6 +15,17 @@ namespace stint::postgres {
 
 using base::MakeError;
 
+void Notify(Connection& connection, std::span<const Notification> notifications) {
+    static const Statement notify{"", "SELECT pg_notify($1, $2)"};
+    std::vector<Params> params;
+    for (const Notification& notification : notifications) {
+        params.push_back(Params().Text(notification.channel).Text(notification.payload));
+    }
+    std::vector<Command> commands;
+    for (const Params& each : params) commands.push_back({&notify, &each});
+    if (!commands.empty()) connection.Pipeline(commands, Commits::kYes);
+}
+
 std::string QuoteName(std::string_view name) {
     std::string quoted = "\"";
     for (char c : name) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -73,9 +84,10 @@ Result<void> Listener::Probe() {
     std::string channel = "stint_probe_" + std::to_string(PQbackendPID(connection_->native()));
     connection_->Script("LISTEN " + QuoteName(channel));
     connection_->Script("NOTIFY " + QuoteName(channel));
-    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{5};
+    base::Clock& clock = base::SystemClock();
+    base::Instant deadline = clock.Now() + std::chrono::seconds{5};
     bool arrived = false;
-    while (!arrived && std::chrono::steady_clock::now() < deadline) {
+    while (!arrived && clock.Now() < deadline) {
         std::vector<Notification> heard = Wait(std::chrono::milliseconds{100});
         arrived = std::any_of(heard.begin(), heard.end(), [&](const Notification& notification) {
             return notification.channel == channel;

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,9 @@ private:
     std::unique_ptr<Connection> connection_;
     int interrupt_fd_;
 };
+
+// Sends them all in one transaction of its own.
+void Notify(Connection& connection, std::span<const Notification> notifications);
 
 // A name as SQL wants it: quoted, with quotes doubled.
 std::string QuoteName(std::string_view name);

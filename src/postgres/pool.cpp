@@ -21,8 +21,9 @@ Pool::Loan Pool::Take(bool reserved) {
     {
         std::unique_lock lock(mutex_);
         Side& from = side(reserved);
-        auto deadline = std::chrono::steady_clock::now() + options_.acquire_timeout;
-        if (!freed_.wait_until(lock, deadline, [&] { return from.lent < from.limit; })) {
+        bool free =
+            freed_.wait_for(lock, options_.acquire_timeout, [&] { return from.lent < from.limit; });
+        if (!free) {
             throw ConnectionLost("no free connection to PostgreSQL in time");
         }
         ++from.lent;

@@ -1,9 +1,10 @@
 // The durable truth: domain operations, in batches, each one transaction. Three implementations
 // (memory, SQLite, PostgreSQL) pass one conformance suite.
 //
-// Errors. What a caller can expect (no such task, lease lost, queue full) is in the replies. A broken
-// environment is an exception: Unavailable when nothing was changed, CommitUnknown when the change
-// may or may not have happened; the caller resolves the latter by reading back with its token or key.
+// Errors. What a caller can expect (no such task, lease lost, queue full) is in the replies. A
+// broken environment is an exception: Unavailable when nothing was changed, CommitUnknown when the
+// change may or may not have happened; the caller resolves the latter by reading back with its
+// token or key.
 //
 // Time. Only the store's clock compares instants. Durations are passed in, except instants that a
 // user names (run_at, start_by).
@@ -28,7 +29,8 @@
 
 namespace stint::store {
 
-using namespace stint::model;  // NOLINT(google-build-using-namespace): the store speaks the model's words
+using namespace stint::model;  // NOLINT(google-build-using-namespace): the store speaks the model's
+                               // words
 
 // The store cannot be reached or refuses to work now; nothing was changed.
 class Unavailable : public std::runtime_error {
@@ -78,8 +80,8 @@ struct NewSession {
     std::vector<std::string> queues;
     std::vector<std::string> types;
     std::string version;
-    // D1: this process is proven to be the only one on this store (a file lock). Every other session
-    // is dead: its tasks are recovered by the next Reclaim without waiting for lease ends.
+    // D1: this process is proven to be the only one on this store (a file lock). Every other
+    // session is dead: its tasks are recovered by the next Reclaim without waiting for lease ends.
     bool exclusive = false;
 };
 
@@ -99,14 +101,14 @@ struct RenewRequest {
     std::string worker_state;
     int running = 0;
     bool draining = false;
-    std::vector<Held> held;                 // checked: still mine? cancel requested?
-    std::vector<ProgressUpdate> progress;   // stored only with the current token
+    std::vector<Held> held;                // checked: still mine? cancel requested?
+    std::vector<ProgressUpdate> progress;  // stored only with the current token
 };
 struct RenewReply {
     bool live = false;  // false: the session is over; stop everything, open a new one
     Time store_time{};
-    std::vector<TaskId> cancel_requested;   // of `held`
-    std::vector<TaskId> lost;               // of `held`: no longer held with that token
+    std::vector<TaskId> cancel_requested;  // of `held`
+    std::vector<TaskId> lost;              // of `held`: no longer held with that token
 };
 
 // ---- claim, settle, recover --------------------------------------------------------------------
@@ -129,8 +131,8 @@ struct Lease {
     std::string queue;
     int priority = 0;
     std::string input;
-    int attempt = 0;     // this one included
-    int claim_no = 0;    // the fencing number
+    int attempt = 0;   // this one included
+    int claim_no = 0;  // the fencing number
     int generation = 1;
     int crash_count = 0;
     bool alone = false;  // a suspect: run it with nothing else in the process
@@ -141,10 +143,11 @@ struct Lease {
 };
 
 struct ClaimReply {
-    bool session_live = true;        // false: nothing was claimed because the session is over
-    std::vector<Lease> leases;       // by priority (higher first), then position
-    std::optional<Duration> next_due;  // until the earliest task that was skipped only for its due time
-    bool suspects_waiting = false;   // a suspect of these queues and types is due
+    bool session_live = true;   // false: nothing was claimed because the session is over
+    std::vector<Lease> leases;  // by priority (higher first), then position
+    std::optional<Duration>
+        next_due;  // until the earliest task that was skipped only for its due time
+    bool suspects_waiting = false;  // a suspect of these queues and types is due
 };
 
 struct Settlement {
@@ -180,7 +183,8 @@ struct SettleReply {
         kRefused,  // the transition table forbids it; nothing was changed
     };
     Kind kind = Kind::kAccepted;
-    State state = State::kOpen;  // after it. CANCELLED instead of a retry when a cancel was requested
+    State state =
+        State::kOpen;  // after it. CANCELLED instead of a retry when a cancel was requested
 };
 
 // By whom a background task is finished: its completion token, or an operator's override.
@@ -195,7 +199,7 @@ struct BackgroundFinish {
 };
 
 struct ReclaimRequest {
-    SessionId by;    // the sweeping session, if it is one
+    SessionId by;  // the sweeping session, if it is one
     int limit = limits::kReclaimBatch;
     Duration timeout_grace = std::chrono::seconds{10};  // after an attempt's own timeout
     // What had started in dead processes of this host. A session not named here: all it held.
@@ -211,9 +215,9 @@ struct Reclaimed {
     std::string reason;
 };
 struct ReclaimReply {
-    std::vector<SessionId> expired;   // sessions found dead by this call
+    std::vector<SessionId> expired;  // sessions found dead by this call
     std::vector<Reclaimed> tasks;
-    bool more = false;                // the limit was reached: call again
+    bool more = false;  // the limit was reached: call again
 };
 
 // ---- operators ---------------------------------------------------------------------------------
@@ -243,8 +247,8 @@ struct ListRequest {
 };
 
 struct AuditRequest {
-    TaskId task;               // none = all tasks
-    std::int64_t after = 0;    // keyset on seq
+    TaskId task;             // none = all tasks
+    std::int64_t after = 0;  // keyset on seq
     int limit = limits::kListPage;
 };
 
@@ -253,8 +257,8 @@ struct HousekeepRequest {
     Duration session_kept = std::chrono::hours{24};  // closed and expired sessions stay visible
 };
 struct HousekeepReply {
-    int expired_tasks = 0;      // start-by deadline passed
-    int expired_keys = 0;       // idempotency and throttle keys
+    int expired_tasks = 0;  // start-by deadline passed
+    int expired_keys = 0;   // idempotency and throttle keys
     int forgotten_sessions = 0;
     std::vector<std::string> dropped_periods;
     bool more = false;
@@ -275,9 +279,9 @@ struct Explanation {
 };
 
 struct StoreInfo {
-    std::string kind;        // "memory", "sqlite", "postgres"
-    std::string address;     // without secrets
-    std::string version;     // of the database
+    std::string kind;     // "memory", "sqlite", "postgres"
+    std::string address;  // without secrets
+    std::string version;  // of the database
     int schema = 0;
     std::string durability;  // one sentence: what survives what
     bool shared = false;     // several processes may work on it at once without this process
@@ -327,15 +331,22 @@ public:
     // Was this (task, token) settled? nullopt: the token still holds the task. kLost: neither.
     virtual std::optional<SettleReply> SettledBy(TaskId task, LeaseToken token) = 0;
 
-    virtual std::vector<CancelReply> Cancel(std::span<const TaskId> tasks, std::string_view actor, std::string_view reason) = 0;
-    virtual std::vector<RetryReply> Retry(std::span<const TaskId> tasks, std::string_view actor) = 0;
-    virtual std::vector<RetryReply> Discard(std::span<const TaskId> tasks, std::string_view actor) = 0;  // ERROR → DEAD
+    virtual std::vector<CancelReply> Cancel(
+        std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+    ) = 0;
+    virtual std::vector<RetryReply> Retry(
+        std::span<const TaskId> tasks, std::string_view actor
+    ) = 0;
+    virtual std::vector<RetryReply> Discard(
+        std::span<const TaskId> tasks, std::string_view actor
+    ) = 0;  // ERROR → DEAD
     virtual Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor) = 0;
 
     virtual std::optional<TaskRecord> Get(TaskId task) = 0;
     virtual std::optional<TaskId> FindByIdempotencyKey(TenantId tenant, std::string_view key) = 0;
     virtual TaskPage List(const ListRequest& request) = 0;
-    virtual std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter) = 0;  // tenant, states, types, queues only
+    virtual std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter
+    ) = 0;  // tenant, states, types, queues only
     virtual std::vector<AttemptRecord> Attempts(TaskId task) = 0;  // by claim_no
     virtual std::vector<AuditEntry> Audit(const AuditRequest& request) = 0;
     // Of the given ones, those that are terminal.

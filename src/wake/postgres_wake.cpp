@@ -174,18 +174,13 @@ void PostgresWake::SendLoop(const std::stop_token& stop) {
 }
 
 void PostgresWake::Send(const std::set<std::string>& queues, const std::set<TaskId>& finished) {
-    static const postgres::Statement notify{"", "SELECT pg_notify($1, $2)"};
     if (!sender_ || !sender_->StillThere()) sender_ = postgres::Connection::Open(Connect(options_));
-    std::vector<postgres::Params> params;
-    for (const std::string& queue : queues) {
-        params.push_back(postgres::Params().Text(available_channel_).Text(queue));
+    std::vector<postgres::Notification> notifications;
+    for (const std::string& queue : queues) notifications.push_back({available_channel_, queue});
+    for (std::string& payload : Payloads(finished)) {
+        notifications.push_back({completed_channel_, std::move(payload)});
     }
-    for (const std::string& payload : Payloads(finished)) {
-        params.push_back(postgres::Params().Text(completed_channel_).Text(payload));
-    }
-    std::vector<postgres::Command> commands;
-    for (const postgres::Params& each : params) commands.push_back({&notify, &each});
-    sender_->Pipeline(commands, postgres::Commits::kYes);
+    postgres::Notify(*sender_, notifications);
 }
 
 }  // namespace stint::wake

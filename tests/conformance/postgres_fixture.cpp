@@ -17,7 +17,7 @@ namespace {
 // Also through a transaction pooler, where STINT_TEST_POOLER names one.
 std::string PoolerUrl() {
     const char* url = std::getenv("STINT_TEST_POOLER");
-    return url != nullptr ? url : "";
+    return url != nullptr ? testing::WithParameter(url, "connect_timeout=60") : "";
 }
 
 class PostgresFixture final : public StoreFixture {

@@ -13,7 +13,7 @@
 
 namespace {
 
-using namespace stint;  // NOLINT(google-build-using-namespace)
+using namespace stint;  // NOLINT(google-build-using-namespace): a program of this project
 
 constexpr std::string_view kUsage =
     "usage: stint_sim [--seed N] [--seeds COUNT] [--steps M] [--nodes K] [--trace]\n"

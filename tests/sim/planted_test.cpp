@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,23 @@ namespace {
 
 constexpr std::uint64_t kSeedsPerBug = 400;
 
+// The first seed that breaks with the bug and not without it: only then the bug was seen.
+std::optional<RunReport> FirstToSee(base::Bug bug) {
+    for (std::uint64_t seed = 1; seed <= kSeedsPerBug; ++seed) {
+        base::PlantBug(bug);
+        RunReport report = Simulate({.seed = seed});
+        base::PlantBug(base::Bug::kNone);
+        if (report.violation && !Simulate({.seed = seed}).violation) return report;
+    }
+    return std::nullopt;
+}
+
 TEST(SimPlanted, EveryPlantedBugIsFound) {
     std::string table = fmt::format("{:<28} {:>6} {:>9}  {}\n", "bug", "seed", "invariant", "what");
     std::vector<std::string> missed;
     for (base::Bug bug : PlantedBugs()) {
-        base::PlantBug(bug);
-        CampaignReport report = RunCampaign({.seeds = kSeedsPerBug});
-        base::PlantBug(base::Bug::kNone);
-        if (!report.failed) {
+        std::optional<RunReport> report = FirstToSee(bug);
+        if (!report) {
             missed.emplace_back(base::BugName(bug));
             table += fmt::format("{:<28} {:>6}\n", base::BugName(bug), "-");
             continue;
@@ -27,9 +37,9 @@ TEST(SimPlanted, EveryPlantedBugIsFound) {
         table += fmt::format(
             "{:<28} {:>6} {:>9}  {}\n",
             base::BugName(bug),
-            report.failed->options.seed,
-            report.failed->violation->invariant,
-            report.failed->violation->what.substr(0, 70)
+            report->options.seed,
+            report->violation->invariant,
+            report->violation->what.substr(0, 70)
         );
     }
     fmt::print("{}", table);

@@ -56,9 +56,9 @@ private:
         address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         return address;
     }
-    static bool Readable(int fd) {
+    static bool Readable(int fd, int milliseconds = 20) {
         pollfd descriptor{fd, POLLIN, 0};
-        return poll(&descriptor, 1, 20) > 0;
+        return poll(&descriptor, 1, milliseconds) > 0;
     }
 
     void Accept(const std::stop_token& stop) {
@@ -104,7 +104,7 @@ private:
         }
         if (!cut) return true;
         // Let the server answer, so that what it was told has happened before the line goes dead.
-        if (deliver && Readable(server)) {
+        if (deliver && Readable(server, 30'000)) {
             [[maybe_unused]] ssize_t answered = recv(server, buffer.data(), buffer.size(), 0);
         }
         ++cuts_;

@@ -34,6 +34,7 @@ public:
             name_
         ));
         connection_->Script(EmptyFunction());
+        connection_->Script(ClearFunction());
     }
     ~PostgresSchema() {
         try {
@@ -46,6 +47,8 @@ public:
     const std::string& name() const { return name_; }
     postgres::Connection& connection() { return *connection_; }
 
+    // No tasks, sessions and keys any more, but the names that stores remember stay.
+    void Clear() { connection_->Script(fmt::format("SELECT {}.test_clear()", name_)); }
     void Empty() { connection_->Script(fmt::format("SELECT {}.test_empty()", name_)); }
     void AdvanceTime(Duration by) {
         connection_->Script(fmt::format(
@@ -60,20 +63,37 @@ private:
     // refuses to be emptied.
     std::string EmptyFunction() const {
         return fmt::format(
-            R"(CREATE FUNCTION {0}.test_empty() RETURNS void LANGUAGE plpgsql SET session_replication_role = replica
-               SET client_min_messages = warning AS $$
+            R"(CREATE FUNCTION {0}.test_empty() RETURNS void LANGUAGE plpgsql
+                SET session_replication_role = replica SET client_min_messages = warning AS $$
             DECLARE f text;
             BEGIN
-                FOR f IN SELECT l.name FROM {0}.leaf l LOOP EXECUTE 'DROP TABLE {0}.' || f; END LOOP;
-                TRUNCATE {0}.leaf, {0}.period, {0}.live, {0}.ready, {0}.later, {0}.lease, {0}.past, {0}.outside,
-                    {0}.progress, {0}.cancel_note, {0}.idem_key, {0}.live_key, {0}.throttle_key, {0}.session,
-                    {0}.node_label, {0}.lane, {0}.queue, {0}.policy, {0}.task_type RESTART IDENTITY;
+                FOR f IN SELECT l.name FROM {0}.leaf l LOOP
+                    EXECUTE 'DROP TABLE {0}.' || f;
+                END LOOP;
+                TRUNCATE {0}.leaf, {0}.period, {0}.live, {0}.ready, {0}.later, {0}.lease, {0}.past,
+                    {0}.outside, {0}.progress, {0}.cancel_note, {0}.idem_key, {0}.live_key,
+                    {0}.throttle_key, {0}.session, {0}.node_label, {0}.lane, {0}.queue, {0}.policy,
+                    {0}.task_type RESTART IDENTITY;
                 DELETE FROM {0}.retention WHERE class > 0;
                 UPDATE {0}.test_clock SET ahead = '0';
                 ALTER SEQUENCE {0}.task_id_seq RESTART;
                 ALTER SEQUENCE {0}.pos_seq RESTART;
                 ALTER SEQUENCE {0}.audit_seq RESTART;
                 PERFORM {0}.begin_period_();
+            END $$)",
+            name_
+        );
+    }
+
+    std::string ClearFunction() const {
+        return fmt::format(
+            R"(CREATE FUNCTION {0}.test_clear() RETURNS void LANGUAGE plpgsql
+                SET session_replication_role = replica AS $$
+            BEGIN
+                TRUNCATE {0}.live, {0}.ready, {0}.later, {0}.lease, {0}.past, {0}.outside,
+                    {0}.progress, {0}.cancel_note, {0}.idem_key, {0}.live_key, {0}.throttle_key,
+                    {0}.session, {0}.history, {0}.attempt, {0}.audit;
+                UPDATE {0}.test_clock SET ahead = '0';
             END $$)",
             name_
         );

@@ -1,6 +1,4 @@
 // Joining somebody's own transaction: on a connection of ours (Write), or on theirs (Borrow).
-#include <libpq-fe.h>
-
 #include "base/check.h"
 #include "base/result.h"
 #include "store/postgres/store_impl.h"
@@ -79,7 +77,7 @@ Result<void> PostgresStore::Write(const std::function<Result<void>(store::Transa
         JoinedTransaction joined(*this, *loan);
         Result<void> done = work(joined);
         if (!done) return done;
-        if (PQtransactionStatus(loan->native()) != PQTRANS_INTRANS) {
+        if (!loan->in_sound_transaction()) {
             return base::MakeError(
                 Code::kConflict,
                 "the transaction is over or has failed: a statement in it went wrong, or it was "
@@ -97,24 +95,10 @@ Result<void> PostgresStore::Write(const std::function<Result<void>(store::Transa
 }
 
 Result<std::unique_ptr<store::Transaction>> PostgresStore::Borrow(void* native_connection) {
-    auto* conn = static_cast<PGconn*>(native_connection);
-    if (conn == nullptr || PQstatus(conn) != CONNECTION_OK) {
-        return base::MakeError(Code::kInvalid, "the connection to borrow is not open");
-    }
-    if (PQtransactionStatus(conn) != PQTRANS_INTRANS) {
-        return base::MakeError(
-            Code::kInvalid,
-            "the connection to borrow is not in a transaction, or in one that has failed: BEGIN "
-            "first"
-        );
-    }
-    if (PQpipelineStatus(conn) != PQ_PIPELINE_OFF) {
-        return base::MakeError(
-            Code::kInvalid, "the connection to borrow is in pipeline mode: leave it first"
-        );
-    }
+    auto connection = postgres::Connection::Borrow(static_cast<pg_conn*>(native_connection));
+    if (!connection) return connection.error();
     std::unique_ptr<store::Transaction> joined =
-        std::make_unique<JoinedTransaction>(*this, postgres::Connection::Borrow(conn));
+        std::make_unique<JoinedTransaction>(*this, std::move(*connection));
     return joined;
 }
 

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <thread>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+
+#include "base/clock.h"
 
 namespace stint::store::pg {
 
@@ -27,6 +31,16 @@ postgres::PoolOptions ForPool(const PostgresOptions& options) {
     pool.reserved = std::max(1, options.reserved);
     pool.acquire_timeout = options.acquire_timeout;
     return pool;
+}
+
+// Lets the winner of a race get out of the way.
+void Pause(std::chrono::milliseconds time) {
+    base::Clock& clock = base::SystemClock();
+    base::Instant until = clock.Now() + time;
+    std::mutex mutex;
+    std::condition_variable_any nobody;
+    std::unique_lock lock(mutex);
+    while (clock.Now() < until) clock.WaitUntil(lock, nobody, std::stop_token(), until);
 }
 
 // "… (part) = (17)": the words around it are the server's language.
@@ -106,7 +120,7 @@ void Db::Recover(int tries) {
                 throw;
         }
         if (!again) throw Unavailable(error.what());
-        if (tries > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1 << tries});
+        if (tries > 1) Pause(std::chrono::milliseconds{1 << tries});
     } catch (const postgres::ConnectionLost& lost) {
         // Nothing has happened yet; the pool may have held connections to a server that is gone.
         if (tries > 1) throw Unavailable(lost.what());

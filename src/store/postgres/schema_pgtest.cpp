@@ -217,8 +217,8 @@ TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {
         .type = "mail", .queue = "post", .priority = 7, .timeout = std::chrono::minutes{3}};
     store->PublishTypes({&type, 1});
     Rows rows = Ask(
-        R"(SELECT $s.submit('{"type": "mail", "input": {"to": "ann"}, "tags": ["b", "a"], "tenant": 5,
-                        "delay": "5m", "unique_key": "u", "actor": "user:ann"}') ->> 'id')"
+        R"(SELECT $s.submit('{"type": "mail", "input": {"to": "ann"}, "tags": ["b", "a"],
+            "tenant": 5, "delay": "5m", "unique_key": "u", "actor": "user:ann"}') ->> 'id')"
     );
     TaskId id = TaskId::Parse(rows.View(0, 0)).value();
     TaskRecord task = store->Get(id).value();
@@ -256,8 +256,8 @@ TEST_F(SchemaTest, AKeyMeansTheSameThroughSqlAndThroughTheStore) {
     SubmitReply first = store->Submit({&task, 1}).at(0);
     EXPECT_EQ(first.kind, SubmitReply::Kind::kCreated);
     std::string same =
-        R"(SELECT $s.submit('{"type": "t", "input": {"n": 1}, "queue": "q", "priority": 3, "delay": "90s",
-                           "tags": ["a", "z"], "idempotency_key": "k"}'))";
+        R"(SELECT $s.submit('{"type": "t", "input": {"n": 1}, "queue": "q", "priority": 3,
+            "delay": "90s", "tags": ["a", "z"], "idempotency_key": "k"}'))";
     Rows rows = Ask("SELECT r ->> 'id', r ->> 'kind' FROM (" + same + " AS r) x");
     EXPECT_EQ(rows.Text(0, 0), first.id.ToString());
     EXPECT_EQ(rows.View(0, 1), "existing");
@@ -398,8 +398,9 @@ TEST_F(MigrationTest, AMissingSchemaIsNotMadeUnasked) {
 }
 
 TEST_F(MigrationTest, ABadNameIsRefusedBeforeAnythingIsSent) {
-    options_.schema = "x\"; DROP SCHEMA public; --";
-    EXPECT_THROW(OpenPostgresStore(options_), std::runtime_error);
+    PostgresOptions bad = options_;
+    bad.schema = "x\"; DROP SCHEMA public; --";
+    EXPECT_THROW(OpenPostgresStore(bad), std::runtime_error);
 }
 
 }  // namespace

@@ -22,12 +22,21 @@ std::vector<std::int64_t> Values(std::span<const TaskId> tasks) {
     return values;
 }
 
+namespace {
+
+// Two: while one waits for the disk the other fills the next transaction; more would only split
+// them.
+constexpr int kLeaders = 2;
+
+}  // namespace
+
 PostgresStore::PostgresStore(const PostgresOptions& options)
     : options_(options),
       random_(options.random),
       db_(options),
       catalog_(db_),
-      marks_(options.rescan_every) {
+      marks_(options.rescan_every),
+      group_([this](std::span<const NewTask> tasks) { return SubmitTogether(tasks); }, kLeaders) {
     db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.begin_period); });
     catalog_.ReloadTypes();
 }

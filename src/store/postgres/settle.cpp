@@ -98,6 +98,13 @@ std::vector<SettleReply> PostgresStore::SettleIn(
         if (!settlements[i].token.valid() || !seen.emplace(settlements[i].task, i).second) continue;
         (IsPlainSuccess(settlements[i]) ? successes : others).push_back(i);
     }
+    if (!successes.empty() && !others.empty()) {
+        std::vector<std::int64_t> keys;
+        for (const Settlement& settlement : settlements) keys.push_back(KeyOf(settlement.token));
+        Params params;
+        AddInts(params, Sorted(std::move(keys)));
+        transaction.Defer(db_.sql.lock_leases, std::move(params));
+    }
     if (!successes.empty()) SettleComplete(transaction, settlements, successes, replies);
     if (!others.empty()) {
         std::vector<std::int64_t> tasks, keys, secrets;

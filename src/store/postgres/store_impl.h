@@ -9,6 +9,7 @@
 #include "store/postgres/catalog.h"
 #include "store/postgres/changes.h"
 #include "store/postgres/db.h"
+#include "store/postgres/group.h"
 #include "store/postgres/marks.h"
 
 namespace stint::store::pg {
@@ -78,6 +79,7 @@ public:
 
 private:
     // submit.cpp
+    std::vector<SubmitReply> SubmitTogether(std::span<const NewTask> tasks);
     void Prepare(
         std::span<const NewTask> tasks,
         std::vector<SubmitReply>& replies,
@@ -148,6 +150,7 @@ private:
     Db db_;
     Catalog catalog_;
     Marks marks_;
+    GroupSubmit group_;
     std::atomic<bool> idle_{false};  // the last claim found nothing
 
     std::mutex ids_mutex_;  // guards the three below

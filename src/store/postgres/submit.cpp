@@ -184,6 +184,10 @@ void PostgresStore::Prepare(
 }
 
 std::vector<SubmitReply> PostgresStore::Submit(std::span<const NewTask> tasks) {
+    return group_.Submit(tasks);
+}
+
+std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> tasks) {
     for (int tries = 1;; ++tries) {
         std::optional<std::vector<SubmitReply>> replies;
         std::vector<SubmitReply> refusals(tasks.size());

@@ -18,7 +18,10 @@ INSERT INTO $schema$.event_name VALUES
     (13, 'background_timeout'), (14, 'cancel'), (15, 'expire'), (16, 'operator_retry'), (17, 'edit');
 
 -- How long finished tasks are kept; history tables are made per class and period. Class 0 is the default.
-CREATE TABLE $schema$.retention(class smallint PRIMARY KEY, keep_ms bigint NOT NULL UNIQUE);
+CREATE TABLE $schema$.retention(
+    class smallint PRIMARY KEY CONSTRAINT at_most_16_different_retentions CHECK (class BETWEEN 0 AND 15),
+    keep_ms bigint NOT NULL UNIQUE
+);
 INSERT INTO $schema$.retention VALUES (0, 90::bigint * 24 * 3600 * 1000);
 
 CREATE TABLE $schema$.queue(

@@ -3,9 +3,8 @@ WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 k AS (
     INSERT INTO $schema$.node_label(hostname, last_seen) SELECT $2::text, n.t FROM n
     ON CONFLICT (lower(hostname)) DO UPDATE SET last_seen = excluded.last_seen RETURNING id)
-INSERT INTO $schema$.session(id, node, pid, state, slots, queues, types, version, started_at, renewed_at, lease_until)
+INSERT INTO $schema$.session AS session(id, node, pid, state, slots, queues, types, version, started_at, renewed_at, lease_until)
 SELECT $1::uuid, k.id, $3::bigint, 0, $5::int, $6::text[], $7::text[], $8::text, n.t, n.t, n.t + $4::bigint * interval '1 millisecond' FROM n, k
-ON CONFLICT (id) DO UPDATE SET node = excluded.node, pid = excluded.pid, state = 0, slots = excluded.slots, queues = excluded.queues,
-    types = excluded.types, version = excluded.version, started_at = excluded.started_at, renewed_at = excluded.renewed_at,
-    lease_until = excluded.lease_until
+-- An id that is there already stays as it is: a session that is over is never brought back.
+ON CONFLICT (id) DO UPDATE SET node = session.node
 RETURNING node

@@ -1,0 +1,87 @@
+#include "store/postgres/group.h"
+
+#include "base/test_point.h"
+
+namespace stint::store::pg {
+
+namespace {
+
+constexpr std::size_t kTasksAtOnce = 1'000;
+// A batch of this size is worth a transaction of its own.
+constexpr std::size_t kLarge = 100;
+
+}  // namespace
+
+std::vector<SubmitReply> GroupSubmit::Submit(std::span<const NewTask> tasks) {
+    if (tasks.size() >= kLarge) return work_(tasks);
+    Request mine;
+    mine.tasks = tasks;
+    std::unique_lock lock(mutex_);
+    line_.push_back(&mine);
+    base::TestPoint("store_postgres.lined_up");
+    while (!mine.done) {
+        if (leading_ >= leaders_ || line_.empty()) {
+            changed_.wait(lock, [&] {
+                return mine.done || (leading_ < leaders_ && !line_.empty());
+            });
+            continue;
+        }
+        std::vector<Request*> group = TakeGroup();
+        ++leading_;
+        lock.unlock();
+        Lead(group);
+        lock.lock();
+        --leading_;
+        for (Request* request : group) request->done = true;
+        changed_.notify_all();
+    }
+    lock.unlock();
+    if (mine.failure) std::rethrow_exception(mine.failure);
+    return std::move(mine.replies);
+}
+
+std::vector<GroupSubmit::Request*> GroupSubmit::TakeGroup() {
+    std::vector<Request*> group;
+    std::size_t tasks = 0;
+    while (!line_.empty() && (group.empty() || tasks + line_.front()->tasks.size() <= kTasksAtOnce)
+    ) {
+        group.push_back(line_.front());
+        tasks += line_.front()->tasks.size();
+        line_.pop_front();
+    }
+    return group;
+}
+
+void GroupSubmit::Lead(const std::vector<Request*>& group) {
+    if (group.size() == 1) return Alone(*group.front());
+    std::vector<NewTask> all;
+    for (const Request* request : group) {
+        all.insert(all.end(), request->tasks.begin(), request->tasks.end());
+    }
+    try {
+        std::vector<SubmitReply> replies = work_(all);
+        auto next = std::make_move_iterator(replies.begin());
+        for (Request* request : group) {
+            auto end = next + static_cast<std::ptrdiff_t>(request->tasks.size());
+            request->replies.assign(next, end);
+            next = end;
+        }
+    } catch (const Unavailable&) {
+        for (Request* request : group) request->failure = std::current_exception();
+    } catch (const CommitUnknown&) {
+        for (Request* request : group) request->failure = std::current_exception();
+    } catch (const std::exception&) {
+        // Nothing was stored, and only one of them may be to blame.
+        for (Request* request : group) Alone(*request);
+    }
+}
+
+void GroupSubmit::Alone(Request& request) {
+    try {
+        request.replies = work_(request.tasks);
+    } catch (const std::exception&) {
+        request.failure = std::current_exception();
+    }
+}
+
+}  // namespace stint::store::pg

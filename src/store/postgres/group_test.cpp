@@ -1,0 +1,123 @@
+#include "store/postgres/group.h"
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <semaphore>
+#include <thread>
+
+#include "base/test_point.h"
+
+namespace stint::store::pg {
+namespace {
+
+using ::testing::SizeIs;
+
+std::vector<SubmitReply> Answer(std::span<const NewTask> tasks) {
+    std::vector<SubmitReply> replies(tasks.size());
+    for (std::size_t i = 0; i < tasks.size(); ++i) replies[i].message = tasks[i].input;
+    return replies;
+}
+
+// Holds the first transaction until the others have gathered behind it.
+class Gate {
+public:
+    GroupSubmit::Work Around(GroupSubmit::Work work) {
+        return [this, work](std::span<const NewTask> tasks) {
+            if (calls_++ == 0) {
+                entered_.release();
+                open_.acquire();
+            }
+            return work(tasks);
+        };
+    }
+    void WaitEntered() { entered_.acquire(); }
+    void Open() { open_.release(); }
+    int calls() const { return calls_; }
+
+private:
+    std::binary_semaphore entered_{0}, open_{0};
+    std::atomic<int> calls_{0};
+};
+
+// Submits `count` single tasks from as many threads behind a first one that is held at the gate.
+std::vector<std::string> Gather(GroupSubmit& group, Gate& gate, int count) {
+    std::counting_semaphore<> lined_up{0};
+    base::SetTestPointListener([&](std::string_view name) {
+        if (name == "store_postgres.lined_up") lined_up.release();
+    });
+    std::vector<std::string> answers(static_cast<std::size_t>(count) + 1);
+    auto submit = [&](std::size_t i) {
+        NewTask task{.type = "t", .input = std::to_string(i)};
+        try {
+            answers[i] = group.Submit({&task, 1}).at(0).message;
+        } catch (const std::exception& error) {
+            answers[i] = error.what();
+        }
+    };
+    std::jthread first(submit, 0);
+    gate.WaitEntered();
+    std::vector<std::jthread> others;
+    for (std::size_t i = 1; i <= static_cast<std::size_t>(count); ++i) {
+        others.emplace_back(submit, i);
+    }
+    for (int i = 0; i <= count; ++i) lined_up.acquire();  // the first one too
+    gate.Open();
+    others.clear();
+    first.join();
+    base::SetTestPointListener({});
+    return answers;
+}
+
+TEST(GroupSubmit, ThoseThatGatherShareATransaction) {
+    Gate gate;
+    GroupSubmit group(gate.Around(Answer), 1);
+    std::vector<std::string> answers = Gather(group, gate, 20);
+    for (std::size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], std::to_string(i));
+    EXPECT_EQ(gate.calls(), 2);
+}
+
+TEST(GroupSubmit, AnUnknownCommitIsEverybodysWhoWasInIt) {
+    Gate gate;
+    GroupSubmit group(
+        gate.Around([](std::span<const NewTask>) -> std::vector<SubmitReply> {
+            throw CommitUnknown("unknown");
+        }),
+        1
+    );
+    for (const std::string& answer : Gather(group, gate, 5)) EXPECT_EQ(answer, "unknown");
+}
+
+TEST(GroupSubmit, ABadMemberFailsAlone) {
+    Gate gate;
+    GroupSubmit group(
+        gate.Around([](std::span<const NewTask> tasks) {
+            for (const NewTask& task : tasks) {
+                if (task.input == "3") throw std::runtime_error("bad");
+            }
+            return Answer(tasks);
+        }),
+        1
+    );
+    std::vector<std::string> answers = Gather(group, gate, 6);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        EXPECT_EQ(answers[i], i == 3 ? "bad" : std::to_string(i));
+    }
+}
+
+TEST(GroupSubmit, ALargeBatchGoesByItself) {
+    int calls = 0;
+    GroupSubmit group(
+        [&](std::span<const NewTask> tasks) {
+            ++calls;
+            return Answer(tasks);
+        },
+        1
+    );
+    std::vector<NewTask> many(500);
+    EXPECT_THAT(group.Submit(many), SizeIs(500));
+    EXPECT_EQ(calls, 1);
+}
+
+}  // namespace
+}  // namespace stint::store::pg
