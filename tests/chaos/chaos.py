@@ -178,6 +178,11 @@ def run_sqlite(args, folder):
         run.start_worker()
         submitter = run.start_submitter(args.tasks, "a")
         run.start_worker()
+        journal = run.journals / "submit-a"
+        while not journal.exists() or journal.stat().st_size == 0:  # the file is made by then
+            if submitter.poll() is not None:
+                raise SystemExit("the submitter ended before its first task was accepted")
+            time.sleep(0.05)
         while run.count["kills"] < args.kills:
             time.sleep(run.random.uniform(0.05, 0.5))
             run.kill_one()
