@@ -93,11 +93,10 @@ void Db::MakeLeaf(const postgres::SqlError& error) {
     if (error.table().empty() || !part) throw postgres::SqlError(error);
     Params params;
     params.Text(error.table()).Int4(*part);
-    postgres::Pool::Loan loan = pool_.AcquireReserved();
-    loan->Query(sql.make_leaf, params, postgres::Commits::kYes);
+    RunAside([&](Transaction& transaction) { transaction.Query(sql.make_leaf, params); });
 }
 
-void Db::Recover(int tries) {
+void Db::Recover(int tries, bool aside) {
     try {
         throw;
     } catch (const postgres::SqlError& error) {
@@ -125,6 +124,9 @@ void Db::Recover(int tries) {
         // Nothing has happened yet; the pool may have held connections to a server that is gone.
         if (tries > 1) throw Unavailable(lost.what());
     } catch (const postgres::OutcomeUnknown& unknown) {
+        // A caller must not hear "unknown" of a transaction that was not yet begun.
+        if (aside && tries == 1) return;
+        if (aside) throw Unavailable(unknown.what());
         throw CommitUnknown(unknown.what());
     }
 }

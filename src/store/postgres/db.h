@@ -34,7 +34,7 @@ public:
         });
     }
     // The same on a connection kept for what must not wait for the others: whoever calls this may
-    // hold one of them.
+    // hold one of them. Only for work that may happen twice: an unknown commit is tried again.
     template <class Work>
     auto RunAside(Work&& work) {
         return Repeat(true, [&](postgres::Connection& connection) {
@@ -79,12 +79,12 @@ private:
                 postgres::Pool::Loan loan = aside ? pool_.AcquireReserved() : pool_.Acquire();
                 return work(*loan);
             } catch (const std::exception&) {
-                Recover(tries);
+                Recover(tries, aside);
             }
         }
     }
     // In a catch block. Returns when it makes sense to try again, throws otherwise.
-    void Recover(int tries);
+    void Recover(int tries, bool aside);
 
     postgres::Pool pool_;
 };

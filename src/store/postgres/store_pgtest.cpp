@@ -198,6 +198,8 @@ TEST_F(PostgresStoreTest, ALostAnswerToASubmitIsUnknownAndRepeatedSafely) {
     PostgresOptions through = options_;
     through.url = Through(proxy);
     auto remote = OpenPostgresStore(through);
+    NewTask first{.type = "t"};
+    remote->Submit({&first, 1});  // its lane is known from now on: the next COMMIT is the submit's
     for (bool delivered : {true, false}) {
         NewTask task{.id = remote->ReserveIds(1), .type = "t"};
         proxy.CutAt("COMMIT", delivered);
@@ -208,7 +210,18 @@ TEST_F(PostgresStoreTest, ALostAnswerToASubmitIsUnknownAndRepeatedSafely) {
         EXPECT_TRUE(again.accepted());
         EXPECT_EQ(again.id, task.id);
     }
-    EXPECT_THAT(Claim(*store_, 10), SizeIs(2));
+    EXPECT_THAT(Claim(*store_, 10), SizeIs(3));
+}
+
+TEST_F(PostgresStoreTest, ALostAnswerBeforeTheSubmitBeganIsNotItsUnknown) {
+    stint::testing::CutProxy proxy(ServerPort());
+    PostgresOptions through = options_;
+    through.url = Through(proxy);
+    auto remote = OpenPostgresStore(through);
+    proxy.CutAt("COMMIT");  // of the lane, which nobody has used yet
+    NewTask task{.type = "t", .queue = "new"};
+    EXPECT_EQ(remote->Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kCreated);
+    EXPECT_EQ(proxy.cuts(), 1);
 }
 
 TEST_F(PostgresStoreTest, ALineThatBreaksBeforeTheCommitIsTriedAgain) {
