@@ -206,7 +206,9 @@ TEST_F(PostgresStoreTest, ALostAnswerToASubmitIsUnknownAndRepeatedSafely) {
         EXPECT_THROW(remote->Submit({&task, 1}), CommitUnknown);
         SubmitReply again = remote->Submit({&task, 1}).at(0);
         // Delivered: the answer may call it created or existing; what counts is that there is one.
-        if (!delivered) EXPECT_EQ(again.kind, SubmitReply::Kind::kCreated);
+        if (!delivered) {
+            EXPECT_EQ(again.kind, SubmitReply::Kind::kCreated);
+        }
         EXPECT_TRUE(again.accepted());
         EXPECT_EQ(again.id, task.id);
     }
