@@ -89,7 +89,9 @@ TEST(AwaitTask, AllWaitersShareOneQuestion) {
     EXPECT_LE(rig.store.calls("finished"), 8 + 3 + 3);
     EXPECT_EQ(rig.store.calls("get"), 8);
     rig.Drive();
-    EXPECT_TRUE(Eventually([&] { return right == 8; }));
+    EXPECT_TRUE(Eventually([&] { return right == 8; }))
+        << right << " of 8; waiting " << rig.await.waiting() << "; completed "
+        << rig.metrics.completed << "; asked " << rig.store.calls("finished");
 }
 
 TEST(AwaitTask, ALimitEndsTheWaitNotTheTask) {
