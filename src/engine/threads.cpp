@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/thread.h"
 #include "engine/core.h"
 
 namespace stint::engine {
@@ -15,7 +16,7 @@ constexpr Duration kLongestSleep = std::chrono::minutes{10};
 void Worker::Core::StartThreads() {
     threaded = true;
     auto loop = [this](Pulse& pulse, auto step) {
-        loops.emplace_back([this, &pulse, step](std::stop_token stop) mutable {
+        loops.push_back(base::StartThread([this, &pulse, step](std::stop_token stop) mutable {
             while (!stop.stop_requested()) {
                 base::Instant next{};
                 try {
@@ -29,7 +30,7 @@ void Worker::Core::StartThreads() {
                 base::Instant latest = parts.clock.Now() + kLongestSleep;
                 pulse.Wait(parts.clock, stop, std::min(next, latest));
             }
-        });
+        }));
     };
     loop(claim_pulse, [this] { return ClaimOnce(); });
     loop(settle_pulse, [this] { return SettleOnce(); });
@@ -47,7 +48,7 @@ void Worker::Core::StartThreads() {
     for (int i = 0; i < options.slots; ++i) {
         auto runner = std::make_shared<Runner>();
         // A thread that is left behind touches neither `this` nor anything of it after Run.
-        std::jthread thread([this, runner](std::stop_token stop) {
+        std::jthread thread = base::StartThread([this, runner](std::stop_token stop) {
             while (AttemptPtr attempt = attempts.WaitForWaiting(stop)) {
                 {
                     std::lock_guard guard(runner->mutex);
@@ -96,7 +97,7 @@ void Worker::Core::SayUnhealthy() {
         }
     };
     if (!threaded) return tell();
-    unhealthy_teller = std::jthread(tell);
+    unhealthy_teller = base::StartThread(tell);
 }
 
 void Worker::Start() {

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "base/thread.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
@@ -277,8 +278,8 @@ int Engine::RunUntilSignal() {
         signal_number = sigtimedwait(&ours, nullptr, &look_again);
     }
     {
-        std::jthread stopper([this] { Stop(); });
-        std::jthread second([&](std::stop_token done) {
+        std::jthread stopper = base::StartThread([this] { Stop(); });
+        std::jthread second = base::StartThread([&](std::stop_token done) {
             while (!done.stop_requested()) {
                 if (sigtimedwait(&ours, nullptr, &look_again) > 0) impl_->worker->StopNow();
             }

@@ -1,5 +1,7 @@
 #include "wake/file_wake.h"
 
+#include "base/thread.h"
+
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
@@ -37,7 +39,7 @@ FileWake::FileWake(FileWakeOptions options)
         );
         return;
     }
-    thread_ = std::jthread([this](const std::stop_token& stop) { Watch(stop); });
+    thread_ = base::StartThread([this](const std::stop_token& stop) { Watch(stop); });
 }
 
 FileWake::~FileWake() {

@@ -1,5 +1,7 @@
 #include "wake/postgres_wake.h"
 
+#include "base/thread.h"
+
 #include <charconv>
 #include <vector>
 
@@ -42,8 +44,8 @@ PostgresWake::PostgresWake(PostgresWakeOptions options)
       completed_channel_(options_.schema + "_task_completed"),
       log_(options_.log, "wake"),
       listener_(Connect(options_), {available_channel_, completed_channel_}),
-      listen_thread_([this](std::stop_token stop) { ListenLoop(stop); }),
-      send_thread_([this](std::stop_token stop) { SendLoop(stop); }) {
+      listen_thread_(base::StartThread([this](std::stop_token stop) { ListenLoop(stop); })),
+      send_thread_(base::StartThread([this](std::stop_token stop) { SendLoop(stop); })) {
 }
 
 PostgresWake::~PostgresWake() {

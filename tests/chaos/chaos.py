@@ -44,12 +44,13 @@ class Run:
         state = self.folder / host
         state.mkdir(exist_ok=True)
         errors = open(self.folder / f"{name}.stderr", "wb")
-        self.workers.append(
-            subprocess.Popen(
-                [self.args.binary, "worker", self.store, self.journals / name, host, state],
-                stderr=errors,
-            )
+        journal = self.journals / name
+        journal.touch()
+        process = subprocess.Popen(
+            [self.args.binary, "worker", self.store, journal, host, state], stderr=errors
         )
+        process.journal = journal
+        self.workers.append(process)
 
     def start_submitter(self, tasks, prefix):
         return subprocess.Popen(
@@ -107,9 +108,18 @@ class Run:
             time.sleep(0.3)
         raise SystemExit(f"after {limit} s of peace {done} of {everything} tasks are terminal (L1)")
 
+    def wait_until_up(self, process):
+        """Until it waits for signals: before that, one ends it as it ends any program."""
+        deadline = time.monotonic() + 60
+        while "up" not in process.journal.read_text().split("\n"):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit(f"a worker did not come up; see {self.folder}")
+            time.sleep(0.05)
+
     def stop_workers(self):
         for process in self.workers:
             process.send_signal(signal.SIGCONT)
+            self.wait_until_up(process)
             process.terminate()
         for process in self.workers:
             if process.wait(timeout=60) != 0:

@@ -9,6 +9,7 @@
 // must be that of its last claim, whatever else ran.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <stint/stint.h>
 #include <unistd.h>
 
@@ -116,6 +117,11 @@ int RunWorker(char** arguments) {
         journal.Write(fmt::format("end {} {}", work.key, context.fencing_number()));
         return Done{work.key, context.fencing_number(), name};
     });
+    // Signals wait from here on: who sees the line may send one.
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     journal.Write("up");
     return engine.RunUntilSignal();
 }

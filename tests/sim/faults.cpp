@@ -25,6 +25,7 @@ constexpr std::array<Kind, kFaultCount> kKinds = {{
     {"clock step", 0.50},
     {"clock drift", 1.00},
     {"drain", 0.30},
+    {"bad link", 0.60},
 }};
 
 }  // namespace
@@ -55,6 +56,11 @@ bool Faults::Strikes(Fault fault) {
 void Faults::Heal() {
     healed_ = true;
     down_until_ = {};
+}
+
+bool Faults::bad_link(const Process& process) const {
+    auto bad = bad_links_.find(&process);
+    return !healed_ && bad != bad_links_.end() && world_.now() < bad->second;
 }
 
 void Faults::StoreDownUntil(Virtual instant) {

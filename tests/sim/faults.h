@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <string_view>
 
 #include "sim/world.h"
@@ -24,9 +25,10 @@ enum class Fault : std::uint8_t {
     kPause,  // frozen, then thawed with its old memories
     kClockStep,
     kClockDrift,
-    kDrain,  // a graceful stop
+    kDrain,    // a graceful stop
+    kBadLink,  // one process: requests are lost, answers come late, while others see nothing of it
 };
-inline constexpr int kFaultCount = 14;
+inline constexpr int kFaultCount = 15;
 std::string_view FaultName(Fault fault);
 
 using FaultCounts = std::array<std::uint64_t, kFaultCount>;
@@ -44,6 +46,8 @@ public:
     bool healed() const { return healed_; }
     void StoreDownUntil(Virtual instant);
     bool store_down() const { return !healed_ && world_.now() < down_until_; }
+    void BadLinkUntil(const Process& process, Virtual instant) { bad_links_[&process] = instant; }
+    bool bad_link(const Process& process) const;
     bool on(Fault fault) const { return rates_[static_cast<std::size_t>(fault)] > 0; }
 
     const FaultCounts& counts() const { return counts_; }
@@ -55,6 +59,7 @@ private:
     FaultCounts counts_{};
     Virtual slow_max_{};
     Virtual down_until_{};
+    std::map<const Process*, Virtual> bad_links_;
     bool healed_ = false;
 };
 

@@ -9,7 +9,8 @@ using store::Unavailable;
 
 namespace {
 constexpr Virtual kQuick = std::chrono::milliseconds{2};
-}
+constexpr Virtual kStall = std::chrono::milliseconds{2'500};  // most of a lease
+}  // namespace
 
 void FaultyStore::Delay() {
     // Log-like: most calls are quick, a slow one may outlast several leases.
@@ -29,6 +30,10 @@ void FaultyStore::Travel(std::string_view name, Effect effect) {
         world_.Sleep(world_.Between(kQuick, std::chrono::milliseconds{200}));
         throw Unavailable("simulated: the store is down");
     }
+    if (faults_.bad_link(world_.process()) && world_.random().Below(2) == 0) {
+        world_.Sleep(world_.Between(kQuick, kStall));
+        throw Unavailable("simulated: the link is bad");
+    }
     if (faults_.Strikes(Fault::kErrorBefore)) throw Unavailable("simulated: refused");
     if (effect == Effect::kWrites && faults_.Strikes(Fault::kUnknownNotDone)) {
         throw CommitUnknown("simulated: the request was lost");
@@ -38,6 +43,7 @@ void FaultyStore::Travel(std::string_view name, Effect effect) {
 void FaultyStore::TravelBack(std::string_view name, Effect effect) {
     world_.Point(name);
     Delay();
+    if (faults_.bad_link(world_.process())) world_.Sleep(world_.Between(kQuick, kStall));
     if (!faults_.Strikes(Fault::kUnknownDone)) return;
     if (effect == Effect::kWrites) throw CommitUnknown("simulated: the answer was lost");
     throw Unavailable("simulated: the answer was lost");

@@ -272,6 +272,15 @@ void Node::StepClock() {
     life->clock.Step(std::chrono::hours{forward ? 1 : -1});
 }
 
+void Node::SpoilLink() {
+    if (!up()) return;
+    World& world = setting_.world;
+    setting_.faults.BadLinkUntil(
+        *process_,
+        world.now() + world.Between(Virtual(kLease.heartbeat_every), 4 * Virtual(kLease.lease))
+    );
+}
+
 void Node::Drain() {
     if (auto life = life_.lock()) life->draining = true;
 }

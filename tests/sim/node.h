@@ -23,8 +23,9 @@ public:
     void Crash();     // at some point within the next few dozens
     void Pause();     // longer than the lease, or not
     void StepClock();
-    void Disarm();  // takes back what is to come
-    void Drain();   // asks for a graceful stop
+    void SpoilLink();  // to the store, for some leases
+    void Disarm();     // takes back what is to come
+    void Drain();      // asks for a graceful stop
 
 private:
     struct Life;

@@ -169,6 +169,7 @@ void Run::Strike() {
     if (faults_.Strikes(Fault::kPause)) victim->Pause();
     if (faults_.Strikes(Fault::kClockStep)) victim->StepClock();
     if (faults_.Strikes(Fault::kDrain)) victim->Drain();
+    if (faults_.Strikes(Fault::kBadLink)) victim->SpoilLink();
     if (faults_.Strikes(Fault::kStoreDown)) {
         faults_.StoreDownUntil(world_.now() + world_.Between(milliseconds{200}, seconds{8}));
     }

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/thread.h"
 #include "engine/isolate/frame.h"
 #include "engine/isolate/isolate.h"
 #include "engine/text.h"
@@ -201,7 +202,7 @@ int RunIsolated(const std::function<void(HandlerRegistry&)>& register_handlers) 
     register_handlers(handlers);
     ChildContext context(*start, socket);
     // Never joined: it ends with the process.
-    std::jthread([&] { Listen(reader, socket, context); }).detach();
+    base::StartThread([&] { Listen(reader, socket, context); }).detach();
     LimitMemory(start->memory_bytes);
     context.Report(Call(handlers, context, start->lease.input));
     // No destructors: threads of the handler may still run.

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "base/test_point.h"
+#include "base/thread.h"
 #include "store/sqlite/protocol.h"
 
 namespace stint::store::lite {
@@ -150,7 +151,7 @@ Server::Server(DirectStore& store, std::string path, int max_clients, base::Logg
       log_(std::move(log)),
       listener_(Listen(path_, kBacklog)),
       stop_(eventfd(0, EFD_CLOEXEC)) {
-    acceptor_ = std::jthread([this] { AcceptLoop(); });
+    acceptor_ = base::StartThread([this] { AcceptLoop(); });
 }
 
 Server::~Server() {
@@ -197,7 +198,7 @@ void Server::Admit(Fd fd) {
     client->fd = std::move(fd);
     Client& added = *client;
     clients_.push_back(std::move(client));
-    added.thread = std::jthread([this, &added] {
+    added.thread = base::StartThread([this, &added] {
         Serve(added);
         shutdown(added.fd.get(), SHUT_RDWR);
         added.done = true;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/test_point.h"
+#include "base/thread.h"
 #include "sqlite/error.h"
 #include "sqlite/transaction.h"
 #include "store/sqlite/migrate.h"
@@ -52,7 +53,7 @@ Writer::Writer(const Options& options)
         CheckSchema(db_);
     }
     if (!options.sync) db_.Exec("PRAGMA synchronous=OFF");
-    thread_ = std::jthread([this] { Loop(); });
+    thread_ = base::StartThread([this] { Loop(); });
 }
 
 Writer::~Writer() {
