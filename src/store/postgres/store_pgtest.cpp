@@ -205,10 +205,9 @@ TEST_F(PostgresStoreTest, ALostAnswerToASubmitIsUnknownAndRepeatedSafely) {
         proxy.CutAt("COMMIT", delivered);
         EXPECT_THROW(remote->Submit({&task, 1}), CommitUnknown);
         SubmitReply again = remote->Submit({&task, 1}).at(0);
-        // Delivered: the answer may call it created or existing; what counts is that there is one.
-        if (!delivered) {
-            EXPECT_EQ(again.kind, SubmitReply::Kind::kCreated);
-        }
+        EXPECT_EQ(
+            again.kind, delivered ? SubmitReply::Kind::kExisting : SubmitReply::Kind::kCreated
+        ) << delivered;
         EXPECT_TRUE(again.accepted());
         EXPECT_EQ(again.id, task.id);
     }
