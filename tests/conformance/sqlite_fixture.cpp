@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -27,7 +28,7 @@ public:
     }
 
     std::shared_ptr<store::Store> Open() override {
-        if (!through_socket_ && !std::exchange(opened_, true)) return owner_;
+        if (!through_socket_ && !opened_.exchange(true)) return owner_;
         return OpenOne(true);
     }
     void AdvanceTime(Duration by) override { clock_.Advance(by); }
@@ -43,7 +44,7 @@ private:
     }
 
     const bool through_socket_;
-    bool opened_ = false;
+    std::atomic<bool> opened_ = false;  // cases open from several threads
     base::ManualClock clock_;
     std::string directory_;
     std::shared_ptr<store::Store> owner_;
