@@ -7,8 +7,11 @@ chaos.py postgres --binary stint_chaos --tasks N --seconds S --seed N
     the server. Ends when all tasks are terminal, then merges the journals with the database.
 
 chaos.py sqlite --binary stint_chaos --kills N --tasks N --seed N
-    Workers on one SQLite file are killed one after the other, the owner of the file included;
-    `PRAGMA integrity_check` after every kill.
+    Workers on one SQLite file and the submitter are killed one after the other, whoever owns the
+    file included; `PRAGMA integrity_check` after every kill.
+
+Tasks are submitted at a steady pace over the whole time, so that every strike hits work; a run in
+which too few attempts had to be recovered proves nothing and fails.
 """
 import argparse
 import pathlib
@@ -33,7 +36,7 @@ class Run:
         self.random = random.Random(args.seed)
         self.workers = []
         self.paused = []
-        self.count = dict(kills=0, pauses=0, restarts=0, workers=0)
+        self.count = dict(kills=0, owner_kills=0, submitter_kills=0, pauses=0, restarts=0, workers=0)
         self.store = None
 
     def start_worker(self):
@@ -52,9 +55,10 @@ class Run:
         process.journal = journal
         self.workers.append(process)
 
-    def start_submitter(self, tasks, prefix):
+    def start_submitter(self, tasks, prefix, per_second, longest_ms):
         return subprocess.Popen(
             [self.args.binary, "submit", self.store, self.journals / f"submit-{prefix}", str(tasks), prefix]
+            + [str(per_second), str(longest_ms)]
         )
 
     def kill_one(self):
@@ -64,6 +68,7 @@ class Run:
         process.wait()
         self.count["kills"] += 1
         self.start_worker()
+        return process.pid
 
     def pause_one(self):
         running = [w for w in self.workers if w not in [p for p, _ in self.paused]]
@@ -132,6 +137,10 @@ class Run:
         )
         print(answer.stdout + answer.stderr, end="")
         print("survived: " + ", ".join(f"{value} {name}" for name, value in self.count.items()))
+        recovered = int(answer.stdout.split(" recovered ")[1].split()[0])
+        if recovered < self.count["kills"] // 2:
+            print(f"only {recovered} attempts were recovered: the kills struck idle workers")
+            return 1
         return answer.returncode
 
     def clean_up(self):
@@ -152,7 +161,8 @@ def run_postgres(args, folder):
     try:
         for _ in range(3):
             run.start_worker()
-        submitters = [run.start_submitter(args.tasks // 2, "a"), run.start_submitter(args.tasks // 2, "b")]
+        pace = max(1, args.tasks // 2 // args.seconds)
+        submitters = [run.start_submitter(args.tasks // 2, name, pace, 120) for name in "ab"]
         end = time.monotonic() + args.seconds
         restart_every, next_restart = 12.0, time.monotonic() + 6.0
         while time.monotonic() < end or any(s.poll() is None for s in submitters):
@@ -180,13 +190,27 @@ def run_postgres(args, folder):
         subprocess.run([server, "stop", data], check=False)
 
 
+def owner_of(path):
+    """The process that holds the lock beside the file, or None between two owners."""
+    try:
+        inode = pathlib.Path(f"{path}.lock").stat().st_ino
+    except FileNotFoundError:
+        return None
+    for line in pathlib.Path("/proc/locks").read_text().splitlines():
+        fields = line.split()
+        if fields[1] == "FLOCK" and fields[5].endswith(f":{inode}"):
+            return int(fields[4])
+    return None
+
+
 def run_sqlite(args, folder):
     run = Run(args, folder)
     path = folder / "chaos.db"
     run.store = f"sqlite:{path}"
     try:
         run.start_worker()
-        submitter = run.start_submitter(args.tasks, "a")
+        pace = max(1, args.tasks // (args.kills // 3))
+        submitter = run.start_submitter(args.tasks, "a", pace, 60)
         run.start_worker()
         journal = run.journals / "submit-a"
         while not journal.exists() or journal.stat().st_size == 0:  # the file is made by then
@@ -195,7 +219,16 @@ def run_sqlite(args, folder):
             time.sleep(0.05)
         while run.count["kills"] < args.kills:
             time.sleep(run.random.uniform(0.05, 0.5))
-            run.kill_one()
+            owner = owner_of(path)
+            if submitter.poll() is None and run.random.random() < 0.2:
+                run.count["owner_kills"] += submitter.pid == owner
+                submitter.kill()
+                submitter.wait()
+                run.count["kills"] += 1
+                run.count["submitter_kills"] += 1
+                submitter = run.start_submitter(args.tasks, "a", pace, 60)
+            else:
+                run.count["owner_kills"] += run.kill_one() == owner
             # Read-only, as an outside tool would: the file must be whole at every moment.
             connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=20)
             verdict = connection.execute("PRAGMA integrity_check").fetchone()[0]
@@ -204,6 +237,8 @@ def run_sqlite(args, folder):
                 raise SystemExit(f"after kill {run.count['kills']}: integrity_check says {verdict}")
         if submitter.wait(timeout=300) != 0:
             raise SystemExit("the submitter failed")
+        if run.count["owner_kills"] < args.kills // 10:
+            raise SystemExit(f"the file's owner was hit {run.count['owner_kills']} times: too few to prove anything")
         run.wait_for_all(args.tasks, limit=90)
         run.stop_workers()
         return run.check()

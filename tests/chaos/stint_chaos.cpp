@@ -1,7 +1,8 @@
 // The three roles of a chaos run, driven by chaos.py:
 //
 //   stint_chaos worker STORE JOURNAL NAME STATE_DIR   works until it is killed or told to stop
-//   stint_chaos submit STORE JOURNAL COUNT PREFIX     submits COUNT tasks, each under its own key
+//   stint_chaos submit STORE JOURNAL COUNT PREFIX PER_SECOND LONGEST_MS
+//                                                     submits COUNT tasks, each under its own key
 //   stint_chaos check  STORE JOURNAL_DIR              merges the journals with the store
 //
 // A journal line is written with one write() before the next thing happens, so it survives a kill
@@ -22,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "model/limits.h"
 #include "model/task.h"
 #include "node/open_store.h"
 #include "store/store.h"
@@ -126,18 +128,39 @@ int RunWorker(char** arguments) {
     return engine.RunUntilSignal();
 }
 
+// A submitter that was killed goes on where its journal ends.
+int Acknowledged(const char* journal) {
+    std::ifstream file(journal);
+    std::string line;
+    int count = 0;
+    while (std::getline(file, line)) count += line.starts_with("accepted ") ? 1 : 0;
+    return count;
+}
+
 // Every submit is repeated under its key until it is acknowledged; only then is it journalled.
 int RunSubmit(char** arguments) {
+    int begin = Acknowledged(arguments[1]);
     Journal journal(arguments[1]);
     int count = std::stoi(arguments[2]);
     std::string prefix = arguments[3];
+    std::chrono::nanoseconds every = std::chrono::nanoseconds{1s} / std::stoi(arguments[4]);
+    int longest = std::stoi(arguments[5]);
     stint::Engine engine(ChaosOptions(arguments[0]));
-    stint::base::SeededRandom random(std::hash<std::string>{}(prefix));
     std::mutex mutex;
     std::condition_variable_any never;
-    for (int i = 0; i < count; ++i) {
+    auto pause_until = [&](stint::base::Instant until) {
+        std::unique_lock lock(mutex);
+        while (stint::base::SystemClock().Now() < until) {
+            stint::base::SystemClock().WaitUntil(lock, never, {}, until);
+        }
+    };
+    stint::base::Instant next = stint::base::SystemClock().Now();
+    for (int i = begin; i < count; ++i) {
         std::string key = fmt::format("{}-{}", prefix, i);
-        Work work{key, static_cast<int>(random.Below(25))};
+        // The same request each time it is asked under this key.
+        stint::base::SeededRandom random(std::hash<std::string>{}(key));
+        Work work{key, static_cast<int>(random.Below(static_cast<std::uint64_t>(longest)))};
+        pause_until(next += every);
         while (true) {
             auto run = engine.Submit(kWork, work, {.idempotency_key = key});
             if (run) {
@@ -149,9 +172,7 @@ int RunSubmit(char** arguments) {
                 fmt::print(stderr, "submit of {} was refused: {}\n", key, run.error().message);
                 return 1;
             }
-            std::unique_lock lock(mutex);
-            auto until = stint::base::SystemClock().Now() + 100ms;
-            stint::base::SystemClock().WaitUntil(lock, never, {}, until);
+            pause_until(stint::base::SystemClock().Now() + 100ms);
         }
     }
     journal.Write("all");
@@ -162,6 +183,8 @@ int RunSubmit(char** arguments) {
 
 struct Findings {
     int problems = 0;
+    int recovered = 0;    // attempts that were taken from a dead or frozen worker
+    int quarantined = 0;  // tasks whose worker died again and again while they ran alone
     template <class... Args>
     void Add(fmt::format_string<Args...> format, Args&&... args) {
         if (++problems <= 20)
@@ -214,10 +237,19 @@ void CheckAudit(
             );
         }
         state = entry.to;
+        if (entry.event == Event::kReclaim) ++findings.recovered;
         if (stint::model::IsTerminal(entry.to)) ++terminal;
     }
     if (terminal != 1)
         findings.Add("{}: {} terminal transitions instead of one (I2)", key, terminal);
+}
+
+int Crashes(stint::store::Store& store, stint::TaskId id) {
+    int crashes = 0;
+    for (const auto& attempt : store.Attempts(id)) {
+        if (attempt.end == stint::model::AttemptEnd::kCrashed) ++crashes;
+    }
+    return crashes;
 }
 
 void CheckTask(
@@ -230,6 +262,14 @@ void CheckTask(
     stint::TaskId id(number);
     auto record = store.Get(id);
     if (!record) return findings.Add("{}: accepted as {}, now gone (I1)", key, number);
+    CheckAudit(store, id, key, findings);
+    if (record->reason.starts_with("quarantined: ")) {
+        ++findings.quarantined;
+        if (Crashes(store, id) < stint::model::limits::kMaxCrashes) {
+            findings.Add("{}: quarantined without its crashes", key);
+        }
+        return;
+    }
     if (record->state != stint::model::State::kComplete) {
         return findings.Add("{}: ended {} ({})", key, StateName(record->state), record->reason);
     }
@@ -255,7 +295,6 @@ void CheckTask(
     }
     if (complete != 1)
         findings.Add("{}: {} attempts ended complete instead of one (I2)", key, complete);
-    CheckAudit(store, id, key, findings);
 }
 
 int RunCheck(char** arguments) {
@@ -279,10 +318,12 @@ int RunCheck(char** arguments) {
         if (!finding.ok) findings.Add("store check: {}: {}", finding.what, finding.detail);
     }
     fmt::print(
-        "accepted {} stored {} starts {} violations {}\n",
+        "accepted {} stored {} starts {} recovered {} quarantined {} violations {}\n",
         journals.accepted.size(),
         stored,
         journals.starts,
+        findings.recovered,
+        findings.quarantined,
         findings.problems
     );
     return findings.problems == 0 ? 0 : 1;
@@ -307,7 +348,7 @@ int RunCount(char** arguments) {
 int main(int argc, char** argv) try {
     std::string role = argc > 1 ? argv[1] : "";
     if (role == "worker" && argc == 6) return RunWorker(argv + 2);
-    if (role == "submit" && argc == 6) return RunSubmit(argv + 2);
+    if (role == "submit" && argc == 8) return RunSubmit(argv + 2);
     if (role == "check" && argc == 4) return RunCheck(argv + 2);
     if (role == "count" && argc == 3) return RunCount(argv + 2);
     fmt::print(stderr, "usage: see the head of stint_chaos.cpp\n");

@@ -9,8 +9,9 @@ namespace stint::sim {
 // 2023-11-14 22:13:20 UTC: when every simulated run begins.
 inline constexpr Time kBegin{std::chrono::seconds{1'700'000'000}};
 
+// The store's time: the only one that counts. It steps, too.
 inline Time TrueTime(const World& world) {
-    return kBegin + std::chrono::duration_cast<Time::duration>(world.now());
+    return kBegin + std::chrono::duration_cast<Time::duration>(world.now() + world.clock_step());
 }
 
 // What a node reads: the steady clock runs a little fast or slow; the wall clock is off by a

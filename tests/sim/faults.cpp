@@ -23,6 +23,7 @@ constexpr std::array<Kind, kFaultCount> kKinds = {{
     {"crash", 0.60},
     {"pause", 0.50},
     {"clock step", 0.50},
+    {"store's clock step", 0.15},
     {"clock drift", 1.00},
     {"drain", 0.30},
     {"bad link", 0.60},

@@ -22,13 +22,14 @@ enum class Fault : std::uint8_t {
     kHintDoubled,
     kHintLate,
     kCrash,
-    kPause,  // frozen, then thawed with its old memories
-    kClockStep,
+    kPause,           // frozen, then thawed with its old memories
+    kClockStep,       // of a node's wall clock
+    kStoreClockStep,  // leases end early, or late
     kClockDrift,
     kDrain,    // a graceful stop
     kBadLink,  // one process: requests are lost, answers come late, while others see nothing of it
 };
-inline constexpr int kFaultCount = 15;
+inline constexpr int kFaultCount = 16;
 std::string_view FaultName(Fault fault);
 
 using FaultCounts = std::array<std::uint64_t, kFaultCount>;

@@ -131,8 +131,9 @@ Time FaultyStore::Now() {
     return Reads("store.now", [&] { return inner_.Now(); });
 }
 TaskId FaultyStore::ReserveIds(int count) {
-    // A block whose answer was lost is a gap in the numbers, no more: a refusal, not an unknown.
-    return Reads("store.reserve_ids", [&] { return inner_.ReserveIds(count); });
+    // A block whose answer was lost is a gap in the numbers, no more; the store may still say that
+    // it does not know.
+    return Writes("store.reserve_ids", Call::kNone, [&] { return inner_.ReserveIds(count); });
 }
 void FaultyStore::PublishTypes(std::span<const model::TypeDefaults> types) {
     Writes("store.publish_types", Call::kPublish, [&] {

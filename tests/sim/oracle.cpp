@@ -381,7 +381,9 @@ void Oracle::JudgeRunningHandler(const Shadow& shadow) {
     auto running = running_.find({shadow.record.id, shadow.record.claim_no});
     if (running == running_.end()) return;
     const Process& process = *running->second.process;
-    bool could_act = !process.dead() && world_.now() > process.last_pause_end() + lease_;
+    // Nor could it know that the store's clock was set forward.
+    Virtual since = std::max(process.last_pause_end(), world_.clock_stepped_at());
+    bool could_act = !process.dead() && world_.now() > since + lease_;
     if (could_act && !running->second.stop.stop_requested()) {
         Violate(
             "I5",

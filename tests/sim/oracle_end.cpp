@@ -60,7 +60,7 @@ Virtual Oracle::LastDue() const {
             last = std::max(last, task.due_at);
         }
     }
-    return last - kBegin;
+    return last - kBegin - world_.clock_step();
 }
 
 void Oracle::CheckTask(const Shadow& shadow) {

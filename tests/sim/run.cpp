@@ -26,12 +26,16 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Of the store's clock, by an operator or a failover.
+constexpr Virtual kLargestStep = seconds{20};
+
 // L1: when nothing goes wrong any more, a due task moves within this: a dead session's lease, the
 // grace of a hung attempt, the longest crash delay, a sweep, a poll, a loop's pause after an error,
 // the longest attempt of the workloads, doubled because a suspect waits for an idle worker.
 constexpr Virtual kMovesWithin =
-    2 * (Virtual(kLease.lease) + Virtual(kTimeoutGrace) + Virtual(kSweepEvery) + Virtual(kPollMax) +
-         Virtual(kErrorWait) + Virtual(seconds{10}) + Virtual(model::limits::kCrashDelayMax));
+    2 * (kLargestStep + Virtual(kLease.lease) + Virtual(kTimeoutGrace) + Virtual(kSweepEvery) +
+         Virtual(kPollMax) + Virtual(kErrorWait) + Virtual(seconds{10}) +
+         Virtual(model::limits::kCrashDelayMax));
 // And all of it ends within this, however many attempts the tasks have left.
 constexpr Virtual kEndsWithin = std::chrono::hours{1};
 
@@ -168,6 +172,10 @@ void Run::Strike() {
     if (faults_.Strikes(Fault::kCrash)) victim->Crash();
     if (faults_.Strikes(Fault::kPause)) victim->Pause();
     if (faults_.Strikes(Fault::kClockStep)) victim->StepClock();
+    if (faults_.Strikes(Fault::kStoreClockStep)) {
+        Virtual by = world_.Between(milliseconds{1}, kLargestStep);
+        world_.StepStoreClock(world_.random().Below(2) == 0 ? by : -by);
+    }
     if (faults_.Strikes(Fault::kDrain)) victim->Drain();
     if (faults_.Strikes(Fault::kBadLink)) victim->SpoilLink();
     if (faults_.Strikes(Fault::kStoreDown)) {

@@ -86,6 +86,13 @@ public:
     static World* Current();
 
     Virtual now() const { return now_; }
+    // How far the store's clock has been set off the world's time, and when that was last done.
+    Virtual clock_step() const { return clock_step_; }
+    Virtual clock_stepped_at() const { return clock_stepped_at_; }
+    void StepStoreClock(Virtual by) {
+        clock_step_ += by;
+        clock_stepped_at_ = now_;
+    }
     std::uint64_t steps() const { return steps_; }
     std::uint64_t trace_hash() const { return trace_hash_; }
     base::SeededRandom& random() { return random_; }
@@ -162,6 +169,8 @@ private:
     const bool print_trace_;
     base::SeededRandom random_;
     Virtual now_{};
+    Virtual clock_step_{};
+    Virtual clock_stepped_at_ = -std::chrono::hours{1};
     std::uint64_t steps_ = 0;
     std::uint64_t step_limit_ = UINT64_MAX;
     std::uint64_t trace_hash_ = 0xcbf29ce484222325u;
