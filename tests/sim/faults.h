@@ -43,6 +43,7 @@ public:
     // of the nemesis).
     bool Strikes(Fault fault);
     void Count(Fault fault) { ++counts_[static_cast<std::size_t>(fault)]; }
+    void Forbid(Fault fault) { rates_[static_cast<std::size_t>(fault)] = 0; }
     void Heal();  // from now on nothing goes wrong
     bool healed() const { return healed_; }
     void StoreDownUntil(Virtual instant);

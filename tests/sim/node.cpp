@@ -96,6 +96,7 @@ engine::WorkerOptions Node::Life::Options(
     made.pid = 1000 + boot;
     made.version = "sim";
     made.state_dir = state_dir;
+    made.exclusive = setting.exclusive;
     return made;
 }
 

@@ -63,6 +63,9 @@ void Oracle::JudgeSubmit(const NewTask& task, const SubmitReply& reply) {
 }
 
 void Oracle::AfterOpen(const store::NewSession& session) {
+    if (session.exclusive) {
+        for (auto& [id, other] : sessions_) other.over = true;
+    }
     sessions_[session.id] = {now() + session.lease, false};
 }
 

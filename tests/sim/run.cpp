@@ -26,6 +26,9 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Runs with a single process that knows that it is alone on the store, as on a file of its own.
+constexpr double kExclusiveShare = 0.1;
+
 // Of the store's clock, by an operator or a failover.
 constexpr Virtual kLargestStep = seconds{20};
 
@@ -118,13 +121,17 @@ Run::Run(const RunOptions& options)
       state_dir_(world_.Chance(0.5)),
       setting_{world_, faults_, oracle_, store_, post_, state_dir_.path()} {
     oracle_.Ignore(options.ignore);
-    for (int i = 0; i < options.nodes; ++i) {
+    setting_.exclusive = options.nodes == kDefaultNodes && world_.Chance(kExclusiveShare);
+    // Its store is in the process: nothing of a dead one is still on its way.
+    if (setting_.exclusive) faults_.Forbid(Fault::kLateArrival);
+    for (int i = 0; i < (setting_.exclusive ? 1 : options.nodes); ++i) {
         nodes_.emplace_back(setting_, i, [this](engine::Registry& registry, store::Store& store) {
             FillRegistry(registry, setting_, plans_, store);
         });
     }
     // Each generator alone, or both at once.
     auto draw = world_.random().Below(4);
+    if (setting_.exclusive) draw = 2;  // the other opens sessions of its own
     if (draw != 0) workloads_.push_back(StructuredWorkload(setting_, plans_));
     if (draw <= 1) workloads_.push_back(RandomCalls(setting_));
     workloads_.push_back(OutsideWorld(setting_, plans_));

@@ -30,7 +30,8 @@ struct Setting {
     Oracle& oracle;
     store::Store& store;  // the true one
     Post& post;
-    std::string state_dir;  // of all nodes, each in its own folder; empty = none in this run
+    std::string state_dir;   // of all nodes, each in its own folder; empty = none in this run
+    bool exclusive = false;  // one process at a time, which knows that it is alone
 };
 
 }  // namespace stint::sim

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "sim/campaign.h"
 
 namespace stint::sim {
 namespace {
 
 constexpr std::uint64_t kSeeds = 500;
+constexpr std::uint64_t kSeedsOfTheHour = 100;
 
 TEST(Sim, ASeedIsTheSameRunEachTime) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
@@ -31,6 +33,17 @@ TEST(Sim, EverySeedKeepsEveryInvariant) {
         EXPECT_GT(report.faults[fault], 0u) << FaultName(static_cast<Fault>(fault));
     }
     EXPECT_GT(report.tasks, kSeeds * 5);
+}
+
+// Always the same seeds would only ever prove the same runs. The report names the one that fails.
+TEST(Sim, SeedsOfTheHourKeepEveryInvariant) {
+    auto hours = std::chrono::duration_cast<std::chrono::hours>(
+        base::SystemClock().WallTime().time_since_epoch()
+    );
+    auto first = static_cast<std::uint64_t>(hours.count()) * kSeedsOfTheHour;
+    CampaignReport report = RunCampaign({.first = {.seed = first}, .seeds = kSeedsOfTheHour});
+    fmt::print("from seed {}: {}", first, Summary(report));
+    if (report.failed) ADD_FAILURE() << Describe(*report.failed, "");
 }
 
 }  // namespace
