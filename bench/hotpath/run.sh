@@ -20,4 +20,4 @@ done
 for s in a b c d f; do h $s loop 80 100 2 1; done
 MARK=0 h b loop 80 100 2 1
 h f loop 80 100 2 2
-"$out/checks" "$ci" shapes/f.sql
+for s in a b c d e; do "$out/checks" "$ci" $s; done
