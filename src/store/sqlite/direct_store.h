@@ -64,6 +64,9 @@ private:
     // Runs `member(Ops&)` in the next group and returns what it returned.
     template <class Member>
     auto Change(Member&& member);
+    // Calls `question(Reads&)` on a reading connection.
+    template <class Question>
+    auto Ask(Question&& question);
 
     const SqliteOptions options_;
     const Opener self_;

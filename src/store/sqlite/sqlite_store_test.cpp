@@ -4,10 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <semaphore>
 #include <thread>
@@ -72,6 +74,42 @@ protected:
             EXPECT_TRUE(finding.ok) << finding.what << ": " << finding.detail;
         }
     }
+    static void MakeOrders(Store& store) {
+        auto made = store.Write([](Transaction& transaction) -> Result<void> {
+            auto* db = static_cast<sqlite3*>(transaction.native());
+            sqlite::Statement(db, "CREATE TABLE orders (id INTEGER PRIMARY KEY)", false).Run();
+            return {};
+        });
+        ASSERT_TRUE(made) << made.error().message;
+    }
+    static constexpr std::string_view kEndlessInsert =
+        "WITH RECURSIVE n (x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n) INSERT INTO orders "
+        "SELECT x FROM n";
+
+    // Runs the members, in this order, in one group: they gather behind a commit that waits for
+    // them.
+    static void InOneGroup(
+        lite::DirectStore& store, const std::vector<std::function<void()>>& members
+    ) {
+        std::binary_semaphore at_commit{0};
+        std::binary_semaphore go_on{0};
+        std::atomic<bool> first = true;
+        base::SetTestPointListener([&](std::string_view point) {
+            if (point != "sqlite.before_commit" || !first.exchange(false)) return;
+            at_commit.release();
+            go_on.acquire();
+        });
+        std::vector<std::jthread> threads;
+        threads.emplace_back([&store] { store.ReserveIds(1); });
+        at_commit.acquire();
+        for (std::size_t i = 0; i < members.size(); ++i) {
+            threads.emplace_back(members[i]);
+            while (store.queued() <= i) std::this_thread::yield();
+        }
+        go_on.release();
+        threads.clear();
+        base::SetTestPointListener({});
+    }
     std::vector<std::string> Columns(const std::string& view) {
         sqlite::Connection reader(options_.path, {});
         sqlite::Statement statement = reader.Prepare("SELECT * FROM " + view);
@@ -89,40 +127,25 @@ protected:
 
 TEST_F(SqliteStoreTest, MembersQueuedBehindACommitShareTheNextOne) {
     lite::DirectStore store(options_, {});
-    constexpr int kThreads = 16;
-    std::binary_semaphore at_commit{0};
-    std::binary_semaphore go_on{0};
-    std::atomic<bool> first = true;
-    base::SetTestPointListener([&](std::string_view point) {
-        if (point != "sqlite.before_commit" || !first.exchange(false)) return;
-        at_commit.release();
-        go_on.acquire();
-    });
     auto groups_before = store.totals().groups;
-    std::vector<std::future<std::vector<SubmitReply>>> submits;
-    auto submit = [&store](std::string type) {
-        NewTask task = Task(type);
-        return store.Submit({&task, 1});
+    auto submit = [&store] {
+        NewTask task = Task();
+        EXPECT_EQ(store.Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kCreated);
     };
-    submits.push_back(std::async(std::launch::async, submit, "t"));
-    at_commit.acquire();  // the writer waits for the disk, as it were
-    for (int i = 1; i < kThreads; ++i)
-        submits.push_back(std::async(std::launch::async, submit, "t"));
-    // One of those behind it fails: a commit of its own would not matter, a shared one would.
-    auto bad = std::async(std::launch::async, [&store] {
-        return store.Write([](Transaction& transaction) -> Result<void> {
-            NewTask task = Task("t");
+    // One of them fails: a commit of its own would not matter, a shared one would.
+    auto fail = [&store] {
+        auto work = [](Transaction& transaction) -> Result<void> {
+            NewTask task = Task();
             transaction.Submit({&task, 1});
             throw std::runtime_error("the host has a bug");
-        });
-    });
-    while (store.queued() < kThreads) std::this_thread::yield();
-    go_on.release();
-    for (auto& one : submits) EXPECT_EQ(one.get().at(0).kind, SubmitReply::Kind::kCreated);
-    EXPECT_THROW(bad.get(), std::runtime_error);
+        };
+        EXPECT_THROW((void)store.Write(work), std::runtime_error);
+    };
+    std::vector<std::function<void()>> members(15, submit);
+    members.push_back(fail);
+    InOneGroup(store, members);
     EXPECT_EQ(store.totals().groups - groups_before, 2);
-    std::map<CountKey, std::int64_t> counts = store.Counts({});
-    EXPECT_EQ((counts[{State::kOpen, "default", "t"}]), kThreads);
+    EXPECT_EQ((store.Counts({})[{State::kOpen, "default", "t"}]), 15);
     ExpectSound(store);
 }
 
@@ -187,28 +210,91 @@ TEST_F(SqliteStoreTest, HostMayNotEndTheTransactionNorTouchOurTables) {
     EXPECT_TRUE(store->Submit({&task, 1}).at(0).accepted());
 }
 
-TEST_F(SqliteStoreTest, HostsEndlessStatementIsInterrupted) {
+// SQLite undoes the whole transaction when it interrupts a statement that writes. What the host
+// does after that, deaf to the error, must not be stored statement by statement.
+TEST_F(SqliteStoreTest, NothingIsStoredOfAHostWhoseEndlessWriteWasInterrupted) {
     options_.write_limit = 50ms;
     auto store = OpenSqliteStore(options_);
+    MakeOrders(*store);
     auto result = store->Write([](Transaction& transaction) -> Result<void> {
+        auto* db = static_cast<sqlite3*>(transaction.native());
         NewTask task = Task();
         transaction.Submit({&task, 1});
+        sqlite::Statement prepared(db, "INSERT INTO orders VALUES (1)", false);
         try {
-            sqlite::Statement(
-                static_cast<sqlite3*>(transaction.native()),
-                "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) "
-                "FROM n",
-                false
-            )
-                .Run();
+            sqlite::Statement(db, kEndlessInsert, false).Run();
         } catch (const sqlite::Error& error) {
             EXPECT_TRUE(error.is_interrupted());
         }
+        EXPECT_THROW(transaction.Submit({&task, 1}), Unavailable);
+        EXPECT_THROW(transaction.Settle({}), Unavailable);
+        EXPECT_THROW(prepared.Run(), sqlite::Error);
         return {};
     });
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, Code::kTimeout);
     EXPECT_TRUE(store->List({}).tasks.empty());
+    sqlite::Connection reader(options_.path, {});
+    EXPECT_EQ(reader.Prepare("SELECT count(*) FROM orders").Scalar(), 0);
+    ExpectSound(*store);
+}
+
+TEST_F(SqliteStoreTest, HostThatRollsBackByItselfIsToldSo) {
+    auto store = OpenSqliteStore(options_);
+    MakeOrders(*store);
+    auto result = store->Write([](Transaction& transaction) -> Result<void> {
+        auto* db = static_cast<sqlite3*>(transaction.native());
+        NewTask task = Task();
+        transaction.Submit({&task, 1});
+        sqlite::Statement(db, "INSERT INTO orders VALUES (1)", false).Run();
+        sqlite::Statement again(db, "INSERT OR ROLLBACK INTO orders VALUES (1)", false);
+        EXPECT_THROW(again.Run(), sqlite::Error);
+        return {};
+    });
+    ASSERT_FALSE(result);
+    EXPECT_THAT(result.error().message, HasSubstr("rolled the whole transaction back"));
+    EXPECT_TRUE(store->List({}).tasks.empty());
+    ExpectSound(*store);
+}
+
+TEST_F(SqliteStoreTest, MembersOfAGroupThatAHostUndoesAreRunAgainWithoutIt) {
+    options_.write_limit = 50ms;
+    lite::DirectStore store(options_, {});
+    MakeOrders(store);
+    std::atomic<int> calls = 0;
+    auto submit = [&store] {
+        NewTask task = Task();
+        EXPECT_TRUE(store.Submit({&task, 1}).at(0).accepted());
+    };
+    auto write = [&store, &calls](std::string sql) {
+        return store.Write([&](Transaction& transaction) -> Result<void> {
+            ++calls;
+            NewTask task = Task("host");
+            transaction.Submit({&task, 1});
+            try {
+                sqlite::Statement(static_cast<sqlite3*>(transaction.native()), sql, false).Run();
+            } catch (const sqlite::Error& error) {
+                return Error{Code::kInvalid, error.what()};
+            }
+            return {};
+        });
+    };
+    InOneGroup(
+        store,
+        {submit,
+         // Its code has run and cannot be run again behind its back.
+         [&] { EXPECT_THROW((void)write("INSERT INTO orders VALUES (1)"), Unavailable); },
+         [&] { EXPECT_FALSE(write(std::string(kEndlessInsert))); },
+         [&] { EXPECT_TRUE(write("INSERT INTO orders VALUES (2)")); },
+         submit}
+    );
+    EXPECT_EQ(calls, 3);
+    std::map<CountKey, std::int64_t> counts = store.Counts({});
+    EXPECT_EQ((counts[{State::kOpen, "default", "t"}]), 2);
+    EXPECT_EQ((counts[{State::kOpen, "default", "host"}]), 1);
+    sqlite::Connection reader(options_.path, {});
+    EXPECT_EQ(reader.Prepare("SELECT sum(id) FROM orders").Scalar(), 2);
+    ExpectSound(store);
 }
 
 TEST_F(SqliteStoreTest, BorrowIsRefusedWithTheReason) {
@@ -216,6 +302,28 @@ TEST_F(SqliteStoreTest, BorrowIsRefusedWithTheReason) {
     auto refused = store->Borrow(nullptr);
     ASSERT_FALSE(refused);
     EXPECT_THAT(refused.error().message, HasSubstr("second writer"));
+}
+
+// ---- the disk ----
+
+TEST_F(SqliteStoreTest, AfterAFailedSyncNothingIsAnsweredDefinitely) {
+    auto store = OpenSqliteStore(options_);
+    base::SetTestPointListener([](std::string_view point) {
+        if (point == "sqlite.before_commit") throw sqlite::Error(SQLITE_IOERR_FSYNC, "no sync");
+    });
+    NewTask task = Task();
+    task.id = TaskId(5);
+    EXPECT_THROW(store->Submit({&task, 1}), CommitUnknown);
+    base::SetTestPointListener({});
+    // Recovery may still find it in the log: "not there" would be a guess.
+    EXPECT_THROW(store->Get(task.id), Unavailable);
+    EXPECT_THROW(store->Submit({&task, 1}), Unavailable);
+    try {
+        store->List({});
+        FAIL() << "a list was made of what the disk may not hold";
+    } catch (const Unavailable& error) {
+        EXPECT_THAT(error.what(), HasSubstr("the disk failed (no sync): restart"));
+    }
 }
 
 // ---- schema ----
