@@ -36,23 +36,23 @@ NodeId Ops::OpenSession(const NewSession& session, const Opener& opener) {
     Bytes16 id = ToBytes(session.id);
     Bytes16 handle = ToBytes(opener.handle);
     Time lease_until = now_ + session.lease;
-    Sql("session_add")
-        .Scalar(
-            sqlite::Blob(id),
-            *node,
-            session.hostname,
-            session.pid,
-            session.slots,
-            ListText(session.queues),
-            ListText(session.types),
-            session.version,
-            Micros(now_),
-            Micros(now_),
-            Micros(lease_until),
-            sqlite::Blob(handle),
-            opener.process
-        );
-    return NodeId(*node);
+    auto of = Sql("session_add")
+                  .Scalar(
+                      sqlite::Blob(id),
+                      *node,
+                      session.hostname,
+                      session.pid,
+                      session.slots,
+                      ListText(session.queues),
+                      ListText(session.types),
+                      session.version,
+                      Micros(now_),
+                      Micros(now_),
+                      Micros(lease_until),
+                      sqlite::Blob(handle),
+                      opener.process
+                  );
+    return NodeId(of.value());
 }
 
 int Ops::LapseSessionsOfTheDead() {
