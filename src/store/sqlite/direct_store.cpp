@@ -1,5 +1,7 @@
 #include "store/sqlite/direct_store.h"
 
+#include <fmt/format.h>
+
 #include <type_traits>
 
 #include "base/check.h"
@@ -10,6 +12,8 @@
 namespace stint::store::lite {
 
 namespace {
+
+constexpr int kResolvedPerTurn = 1000;
 
 // Carries the host's refusal past the writer, which rolls back what throws.
 struct HostRefused : std::exception {
@@ -114,6 +118,20 @@ DirectStore::DirectStore(const SqliteOptions& options, const Opener& self)
             {{"sessions", std::to_string(dead)}}
         );
     }
+    if (!writer_.unclean()) return;
+    auto damaged = [this](const std::string& verdict) { BreakDamaged(verdict); };
+    check_ = std::make_unique<FileCheck>(options_.path, damaged, options_.log);
+}
+
+void DirectStore::BreakDamaged(const std::string& verdict) {
+    std::string why = fmt::format(
+        "{} is damaged after an unclean end ({}): restore a backup, or recover it with "
+        "`sqlite3 FILE .recover`",
+        options_.path,
+        verdict
+    );
+    options_.log.Error("the store's file is damaged", {{"why", why}});
+    writer_.Break(why);
 }
 
 StoreInfo DirectStore::Info() {
@@ -141,6 +159,10 @@ TaskId DirectStore::ReserveIds(int count) {
 
 void DirectStore::PublishTypes(std::span<const TypeDefaults> types) {
     Change([types](Ops& ops) { ops.PublishTypes(types); });
+    // In turns: a backlog of years must not keep the others from the writer.
+    auto resolve = [types](Ops& ops) { return ops.ResolveUnknown(types, kResolvedPerTurn); };
+    while (Change(resolve) == kResolvedPerTurn) {
+    }
 }
 
 std::vector<TypeRecord> DirectStore::Types() {
@@ -258,7 +280,14 @@ std::vector<QueueRecord> DirectStore::Queues() {
 }
 
 HousekeepReply DirectStore::Housekeep(const HousekeepRequest& request) {
-    return Change([&request](Ops& ops) { return ops.Housekeep(request); });
+    HousekeepReply reply = Change([&request](Ops& ops) { return ops.Housekeep(request); });
+    for (int i = 0; i < request.limit; ++i) {
+        auto dropped = Change([](Ops& ops) { return ops.DropExpiredPeriod(); });
+        if (!dropped) return reply;
+        reply.dropped_periods.push_back(*dropped);
+    }
+    reply.more = true;
+    return reply;
 }
 
 std::vector<CheckFinding> DirectStore::Check() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "store/sqlite/file_check.h"
 #include "store/sqlite/process.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/sqlite/sqlite_store.h"
@@ -67,11 +68,13 @@ private:
     // Calls `question(Reads&)` on a reading connection.
     template <class Question>
     auto Ask(Question&& question);
+    void BreakDamaged(const std::string& verdict);
 
     const SqliteOptions options_;
     const Opener self_;
     Writer writer_;
     ReaderPool readers_;
+    std::unique_ptr<FileCheck> check_;  // after an unclean end
 };
 
 }  // namespace stint::store::lite

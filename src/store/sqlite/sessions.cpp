@@ -73,8 +73,7 @@ RenewReply Ops::Renew(const RenewRequest& request) {
     RenewReply reply;
     reply.store_time = now_;
     SessionFacts* session = FindSession(request.session);
-    if (session == nullptr || session->state >= SessionState::kClosed ||
-        session->lease_until <= now_) {
+    if (session == nullptr || !IsLive(*session)) {
         // Never resurrected: a sweeper may be moving its tasks already.
         for (const Held& held : request.held) reply.lost.push_back(held.task);
         return reply;

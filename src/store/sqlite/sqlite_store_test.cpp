@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <semaphore>
@@ -512,6 +513,101 @@ TEST_F(SqliteStoreTest, WhatALiveParentMayReadIsKept) {
     EXPECT_FALSE(store->Get(child_id).has_value());
 }
 
+TEST_F(SqliteStoreTest, PeriodsAreDroppedInTurnsOfTheirOwn) {
+    lite::DirectStore store(options_, {});
+    for (int period = 0; period < 3; ++period) {
+        NewTask task = Task();
+        store.Submit({&task, 1});
+        Finish(store, OpenSession(store));
+        clock_.Advance(3 * 24h);
+    }
+    clock_.Advance(200 * 24h);
+    auto before = store.totals().members;
+    auto dropped = static_cast<std::int64_t>(store.Housekeep({}).dropped_periods.size());
+    EXPECT_GE(dropped, 9);
+    EXPECT_GE(store.totals().members - before, dropped);
+    ExpectSound(store);
+}
+
+// ---- bounded turns ----
+
+TEST_F(SqliteStoreTest, TasksOfANewlyKnownTypeAreResolvedInTurns) {
+    lite::DirectStore store(options_, {});
+    std::vector<NewTask> many(2500, Task());
+    store.Submit(many);
+    auto before = store.totals().members;
+    TypeDefaults defaults{.type = "t", .queue = "own"};
+    store.PublishTypes({&defaults, 1});
+    EXPECT_GE(store.totals().members - before, 3);
+    EXPECT_EQ((store.Counts({})[{State::kOpen, "own", "t"}]), 2500);
+    ExpectSound(store);
+}
+
+TEST_F(SqliteStoreTest, ClaimMovesABoundedNumberOfDueTasksTheLongestDueFirst) {
+    lite::DirectStore store(options_, {});
+    for (int i = 0; i < 3; ++i) {
+        NewTask later = Task("t" + std::to_string(i));
+        later.delay = Duration(3min) - i * Duration(1min);
+        std::vector<NewTask> many(1500, later);
+        store.Submit(many);
+    }
+    clock_.Advance(1h);
+    SessionId session = OpenSession(store);
+    ClaimRequest claim{.session = session, .limit = 1, .types = {"t0", "t1", "t2"}};
+    EXPECT_EQ(store.Claim(claim).leases.size(), 1u);
+    auto ready = [this](int lane) {
+        sqlite::Connection reader(options_.path, {});
+        return reader
+            .Prepare(
+                "SELECT count(*) FROM stint_task t JOIN stint_lane l ON l.id = t.lane WHERE t.wait "
+                "< 2 AND l.type = ?"
+            )
+            .Scalar("t" + std::to_string(lane))
+            .value();
+    };
+    EXPECT_LE(ready(0) + ready(1) + ready(2), 1000);
+    EXPECT_GT(ready(0), 0);
+    // The rest follows, without waiting.
+    EXPECT_EQ(store.Claim(claim).next_due, Duration::zero());
+    for (int i = 0; i < 5; ++i) store.Claim(claim);
+    EXPECT_EQ(ready(0) + ready(1) + ready(2), 4500);
+    ExpectSound(store);
+}
+
+TEST_F(SqliteStoreTest, ClaimStopsAtItsBytes) {
+    auto store = OpenSqliteStore(options_);
+    NewTask large = Task();
+    large.input = '"' + std::string(limits::kInput - 2, 'x') + '"';
+    std::vector<NewTask> ten(10, large);
+    for (int i = 0; i < 7; ++i) store->Submit(ten);
+    options_.force_client = true;
+    auto client = OpenSqliteStore(options_);
+    ClaimRequest claim{.session = OpenSession(*client), .limit = 100, .types = {"t"}};
+    EXPECT_EQ(client->Claim(claim).leases.size(), limits::kClaimBytes / limits::kInput);
+    EXPECT_EQ(client->Claim(claim).leases.size(), 70 - limits::kClaimBytes / limits::kInput);
+}
+
+// A task may not start early, whatever put it among those that are ready.
+TEST_F(SqliteStoreTest, ClaimAsksTheConditionsOfExplain) {
+    lite::DirectStore store(options_, {});
+    std::vector<NewTask> three(3, Task());
+    auto ids = store.Submit(three);
+    auto spoil = [&](const std::string& set, TaskId id) {
+        sqlite::Connection outside(options_.path, {.role = sqlite::OpenOptions::Role::kWriter});
+        outside.Exec("UPDATE stint_task SET " + set + " WHERE id = " + id.ToString());
+    };
+    spoil("due_at = due_at + 60000000", ids[0].id);
+    spoil("flags = flags | 2", ids[1].id);
+    ClaimRequest claim{.session = OpenSession(store), .limit = 1, .types = {"t"}};
+    EXPECT_EQ(store.Explain(ids[0].id, claim).at(0).condition, Condition::kNotDue);
+    EXPECT_EQ(store.Explain(ids[1].id, claim).at(0).condition, Condition::kCancelRequested);
+    EXPECT_EQ(store.Explain(ids[2].id, claim).at(0).condition, Condition::kEligible);
+    auto leases = store.Claim(claim).leases;
+    ASSERT_EQ(leases.size(), 1u);
+    EXPECT_EQ(leases[0].task, ids[2].id);
+    EXPECT_TRUE(store.Claim(claim).leases.empty());
+}
+
 // ---- opening ----
 
 TEST_F(SqliteStoreTest, DamageAfterAnUncleanEndIsFound) {
@@ -535,12 +631,40 @@ TEST_F(SqliteStoreTest, DamageAfterAnUncleanEndIsFound) {
     ASSERT_NE(log, nullptr);
     fwrite("x", 1, 1, log);
     fclose(log);
-    try {
-        OpenSqliteStore(options_);
-        FAIL() << "a damaged file was opened";
-    } catch (const Unavailable& error) {
-        EXPECT_THAT(error.what(), HasSubstr("damaged"));
+    // The store works at once, and stops when the damage is found, whatever is asked of it.
+    auto store = OpenSqliteStore(options_);
+    std::string why;
+    while (why.find("is damaged after an unclean end") == why.npos) {
+        try {
+            store->Queues();
+        } catch (const Unavailable& error) {
+            why = error.what();
+        }
     }
+    NewTask task = Task();
+    EXPECT_THROW(store->Submit({&task, 1}), Unavailable);
+}
+
+TEST_F(SqliteStoreTest, StoreWorksWhileItsFileIsCheckedAfterAnUncleanEnd) {
+    OpenSqliteStore(options_);
+    {
+        std::ofstream log(options_.path + "-wal");
+        log << "x";
+    }
+    std::binary_semaphore checking{0};
+    std::binary_semaphore go_on{0};
+    base::SetTestPointListener([&](std::string_view point) {
+        if (point != "sqlite.file_check") return;
+        checking.release();
+        go_on.acquire();
+    });
+    auto store = OpenSqliteStore(options_);
+    checking.acquire();
+    NewTask task = Task();
+    EXPECT_TRUE(store->Submit({&task, 1}).at(0).accepted());
+    EXPECT_EQ(store->List({}).tasks.size(), 1u);
+    go_on.release();
+    ExpectSound(*store);
 }
 
 TEST_F(SqliteStoreTest, NextOpenGoesOnWithTheSameTasks) {

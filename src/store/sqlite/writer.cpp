@@ -36,17 +36,6 @@ Writer::Writer(const Options& options)
     : unclean_(WasUnclean(options.path)),
       db_(options.path, {.role = sqlite::OpenOptions::Role::kWriter}),
       ops_(db_, *options.clock, *options.random) {
-    if (unclean_) {
-        std::string verdict = db_.PragmaText("quick_check");
-        if (verdict != "ok") {
-            throw Unavailable(fmt::format(
-                "{} is damaged after an unclean end ({}): restore a backup, or recover it with "
-                "`sqlite3 FILE .recover`",
-                options.path,
-                verdict
-            ));
-        }
-    }
     if (options.migrate) {
         Migrate(db_);
     } else {

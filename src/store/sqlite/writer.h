@@ -29,7 +29,7 @@ namespace stint::store::lite {
 
 class Writer {
 public:
-    // Opens the file, checks it after an unclean end, brings the schema up to date.
+    // Opens the file and brings the schema up to date.
     struct Options {
         std::string path;
         base::Clock* clock = nullptr;
@@ -51,6 +51,8 @@ public:
     // Nothing is written any more, and nothing that is read can be believed.
     void Break(const std::string& why);
     void RequireSound();  // throws Unavailable after Break()
+
+    bool unclean() const { return unclean_; }  // the last owner did not close the file
 
     // How many members and groups were committed: shows that groups form.
     struct Totals {
@@ -78,7 +80,7 @@ private:
     void Answer(const Group& group);
     void FailAll(const Group& group, std::size_t count, std::exception_ptr error);
 
-    const bool unclean_;  // the last owner did not close the file; asked before it is opened
+    const bool unclean_;  // asked before the file is opened
     // Only the writer's thread, once it runs.
     sqlite::Connection db_;
     Ops ops_;

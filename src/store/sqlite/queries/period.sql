@@ -8,7 +8,7 @@ INSERT INTO stint_period (kind, keep_ms, starts_at, ends_at) VALUES (?, ?, ?, ?)
 SELECT id, kind, keep_ms, starts_at, ends_at FROM stint_period ORDER BY ends_at DESC, id DESC;
 
 -- name: period_expired
-SELECT id, kind, keep_ms FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id LIMIT ?;
+SELECT id, kind, keep_ms FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id;
 
 -- name: period_remove
 DELETE FROM stint_period WHERE id = ?;
