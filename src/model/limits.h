@@ -35,6 +35,8 @@ inline constexpr std::size_t kSpoolBytes = 64
 // Counts.
 inline constexpr int kSubmitBatch = 10'000;
 inline constexpr int kClaimBatch = 1'000;
+inline constexpr std::size_t kClaimBytes = 64
+                                           << 20;  // of inputs; a claim stops at the first over it
 inline constexpr int kSettleBatch = 1'000;
 inline constexpr int kReclaimBatch = 1'000;  // tasks moved by one reclaim call
 inline constexpr int kListPage = 1'000;

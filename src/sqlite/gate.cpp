@@ -24,11 +24,13 @@ void Gate::Open(base::Instant until) {
     until_ = until;
     watching_ = true;
     sqlite3_progress_handler(db_.handle(), kStepsBetweenLooks, &Gate::Progress, this);
+    sqlite3_commit_hook(db_.handle(), &Gate::RefuseCommit, this);
 }
 
 void Gate::Close() {
     watching_ = false;
     sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr);
+    sqlite3_commit_hook(db_.handle(), nullptr, nullptr);
 }
 
 bool Gate::overdue() const {
@@ -38,6 +40,10 @@ bool Gate::overdue() const {
 int Gate::Progress(void* self) {
     const auto* gate = static_cast<const Gate*>(self);
     return gate->watching_ && gate->overdue() ? 1 : 0;
+}
+
+int Gate::RefuseCommit(void*) {
+    return 1;
 }
 
 int Gate::

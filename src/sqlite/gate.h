@@ -19,7 +19,9 @@ public:
     Gate(const Gate&) = delete;
     Gate& operator=(const Gate&) = delete;
 
-    // Statements are watched from now until Close(), and interrupted after `until`.
+    // Statements are watched from now until Close(), and interrupted after `until`. Nothing can be
+    // committed meanwhile: when a statement has undone the whole transaction, those behind it would
+    // otherwise be stored one by one.
     void Open(base::Instant until);
     void Close();
     bool overdue() const;
@@ -41,6 +43,7 @@ private:
     static int
     Authorize(void* self, int action, const char* a, const char* b, const char*, const char*);
     static int Progress(void* self);
+    static int RefuseCommit(void* self);
     bool Allows(int action, const char* a, const char* b) const;
 
     Connection& db_;

@@ -2,9 +2,10 @@
 // on the memory store; after each one the replies and the tasks must agree, and now and then the
 // attempts and the audit log. The seed is printed with every failure; STINT_SEED sets it.
 //
-// Ids differ between the two, so tasks are compared by the order in which they were created. Every
-// task has its own priority, so the order of claims is decided. Times are whole minutes, so the
-// moments that pass for real on a store with a real clock decide nothing.
+// Ids differ between the two, so tasks are compared by the order in which they were created. Most
+// tasks have a priority of their own; those that share one are claimed in the order in which they
+// were submitted. Times are whole minutes, so the moments that pass for real on a store with a real
+// clock decide nothing.
 #include <cstdlib>
 #include <numeric>
 
@@ -20,6 +21,8 @@ using Kind = Settlement::Kind;
 class RandomWalk : public Conformance {
 protected:
     static constexpr int kIdempotencyKeys = 8;
+    static constexpr int kSharedPriorities = 3;
+    static constexpr int kFirstOwnPriority = kIdempotencyKeys + kSharedPriorities;
 
     // A lease in both worlds.
     struct Pair {
@@ -27,14 +30,13 @@ protected:
         Lease theirs;
     };
 
-    void SetUp() override {
-        const char* given = std::getenv("STINT_SEED");
-        seed_ = given != nullptr ? std::strtoull(given, nullptr, 10) : 7;
-    }
+    void Walk(std::uint64_t seed, int steps);
     void Start(std::uint64_t seed) {
-        dice_ = base::SeededRandom(seed);
-        priorities_.resize(256 - kIdempotencyKeys);
-        std::iota(priorities_.begin(), priorities_.end(), kIdempotencyKeys);
+        const char* given = std::getenv("STINT_SEED");
+        seed_ = given != nullptr ? std::strtoull(given, nullptr, 10) : seed;
+        dice_ = base::SeededRandom(seed_);
+        priorities_.resize(256 - kFirstOwnPriority);
+        std::iota(priorities_.begin(), priorities_.end(), kFirstOwnPriority);
         for (std::size_t i = priorities_.size(); i > 1; --i) {
             std::swap(priorities_[i - 1], priorities_[dice_.Below(i)]);
         }
@@ -115,6 +117,7 @@ void RandomWalk::DoSubmit() {
         .retry = Fixed(1 + Upto(4), Minutes(5)),
         .actor = "walk",
     };
+    if (OneIn(3)) task.priority = kIdempotencyKeys + Upto(kSharedPriorities);
     if (OneIn(2)) task.queue = Letter(3);
     if (OneIn(3)) task.timeout = 1min + Minutes(20);
     if (OneIn(4)) task.delay = Minutes(15);
@@ -463,10 +466,9 @@ void RandomWalk::CompareHistories() {
     }
 }
 
-TEST_P(RandomWalk, AgreesWithTheMemoryStoreStepByStep) {
-    constexpr int kSteps = 700;
-    Start(seed_);
-    for (int step = 0; step < kSteps; ++step) {
+void RandomWalk::Walk(std::uint64_t seed, int steps) {
+    Start(seed);
+    for (int step = 0; step < steps; ++step) {
         Step();
         SCOPED_TRACE(
             "seed " + std::to_string(seed_) + ", step " + std::to_string(step) + ": " + last_
@@ -475,12 +477,26 @@ TEST_P(RandomWalk, AgreesWithTheMemoryStoreStepByStep) {
         if (step % 50 == 49) CompareHistories();
         ASSERT_FALSE(HasFailure());
     }
+}
+
+TEST_P(RandomWalk, AgreesWithTheMemoryStoreStepByStep) {
+    Walk(7, 700);
     // The walk went somewhere.
     EXPECT_GT(my_ids_.size(), 50u);
     std::map<State, int> states;
     for (TaskId id : my_ids_) ++states[model_.Get(id)->state];
     for (State state : {State::kComplete, State::kDead, State::kCancelled})
         EXPECT_GT(states[state], 0);
+}
+
+TEST_P(RandomWalk, AgreesOnASecondWay) {
+    Walk(101, 300);
+}
+TEST_P(RandomWalk, AgreesOnAThirdWay) {
+    Walk(202, 300);
+}
+TEST_P(RandomWalk, AgreesOnAFourthWay) {
+    Walk(303, 300);
 }
 
 }  // namespace

@@ -55,6 +55,25 @@ TEST_P(Sessions, ANodeIsItsHostnameAndKeepsItsId) {
     }
 }
 
+TEST_P(Sessions, OpeningAnIdAgainChangesNothing) {
+    NewSession session{.id = random.MakeId<SessionId>(), .hostname = "a", .lease = 10min};
+    NodeId node = store.OpenSession(session);
+    Make();
+    Lease lease = ClaimOne({.session = session.id});
+    Advance(5min);
+    session.hostname = "b";
+    EXPECT_EQ(store.OpenSession(session), node);
+    EXPECT_TRUE(Near(store.Sessions().at(0).lease_until, store.Now() + 5min));
+    Advance(6min);
+    store.OpenSession(session);
+    EXPECT_FALSE(store.Renew({.session = session.id, .lease = 1h}).live);
+    EXPECT_FALSE(Claim({.session = session.id}).session_live);
+    EXPECT_THAT(ReclaimAll().expired, ElementsAre(session.id));
+    store.OpenSession(session);
+    EXPECT_FALSE(store.Renew({.session = session.id, .lease = 1h}).live);
+    EXPECT_NE(StateOf(lease.task), State::kInProgress);
+}
+
 TEST_P(Sessions, ARenewalMovesTheLeaseAndStoresTheWorkersState) {
     SessionId session = OpenSession(10min);
     Advance(5min);

@@ -11,8 +11,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <semaphore>
 #include <thread>
 
+#include "base/test_point.h"
+#include "store/sqlite/protocol.h"
+#include "store/sqlite/socket.h"
 #include "store/sqlite/sqlite_store.h"
 
 namespace stint::store {
@@ -60,6 +64,13 @@ public:
         for (char c = 0; read(out_, &c, 1) == 1 && c != '\n';) line += c;
         return line;
     }
+    void Stop() {
+        kill(pid_, SIGSTOP);
+        int status = 0;
+        EXPECT_EQ(waitpid(pid_, &status, WUNTRACED), pid_);
+        EXPECT_TRUE(WIFSTOPPED(status));
+    }
+    void GoOn() { kill(pid_, SIGCONT); }
     void Kill() {
         if (pid_ == 0) return;
         kill(pid_, SIGKILL);
@@ -88,6 +99,15 @@ protected:
         options.path = path_;
         options.force_client = force_client;
         options.patience = 30s;
+        return OpenSqliteStore(options);
+    }
+    // Which notices soon that its owner is stopped.
+    std::unique_ptr<Store> OpenWatchful() {
+        SqliteOptions options;
+        options.path = path_;
+        options.force_client = true;
+        options.silence = 200ms;
+        options.reply_timeout = 2s;
         return OpenSqliteStore(options);
     }
     static NewTask Task() {
@@ -300,6 +320,118 @@ TEST_F(Takeover, TooManyClientsAreRefusedClearly) {
         EXPECT_THAT(refused.what(), testing::HasSubstr("serves 1 connections already"));
     }
     EXPECT_EQ(client->Info().kind, "sqlite");
+}
+
+// ---- an owner that is stopped, not dead ----
+
+TEST_F(Takeover, ReadFromAStoppedOwnerIsUnavailableSoon) {
+    Owner owner(path_);
+    auto client = OpenWatchful();
+    NewTask task = Task();
+    TaskId id = client->Submit({&task, 1}).front().id;
+    owner.Stop();
+    for (int call = 0; call < 2; ++call) {
+        try {
+            client->Get(id);
+            FAIL() << "a stopped owner answered";
+        } catch (const Unavailable& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr("kill -CONT"));
+        }
+    }
+    // It is known to be stopped: what was not sent did not happen.
+    EXPECT_THROW(client->Submit({&task, 1}), Unavailable);
+    owner.GoOn();
+    EXPECT_TRUE(client->Get(id).has_value());
+    EXPECT_EQ(client->List({}).tasks.size(), 1u);
+}
+
+TEST_F(Takeover, ChangeThatWasGivenUpIsNotMadeWhenTheOwnerGoesOn) {
+    Owner owner(path_);
+    auto client = OpenWatchful();
+    NewTask task = Task();
+    task.id = client->ReserveIds(1);
+    ASSERT_EQ(owner.Ask("freeze sqlite.server_answer"), "armed");
+    owner.Stop();
+    EXPECT_THROW(client->Submit({&task, 1}), CommitUnknown);
+    owner.GoOn();
+    ASSERT_EQ(owner.Hear(), "frozen");  // it has read the request
+    owner.Kill();
+    EXPECT_FALSE(Open()->Get(task.id).has_value());
+}
+
+TEST_F(Takeover, OwnerThatIsBusyIsGivenItsTime) {
+    Owner owner(path_);
+    auto client = OpenWatchful();
+    ASSERT_EQ(owner.Ask("freeze sqlite.before_commit"), "armed");
+    auto began = std::chrono::steady_clock::now();
+    NewTask task = Task();
+    EXPECT_THROW(client->Submit({&task, 1}), CommitUnknown);
+    EXPECT_GE(std::chrono::steady_clock::now() - began, 2s);
+    EXPECT_EQ(client->Info().kind, "sqlite");
+}
+
+// Many threads that look for a stopped owner do not queue up behind each other.
+TEST_F(Takeover, SearchForAStoppedOwnerIsShared) {
+    Owner owner(path_);
+    auto client = OpenWatchful();
+    owner.Stop();
+    EXPECT_THROW(client->Info(), Unavailable);
+    auto began = std::chrono::steady_clock::now();
+    {
+        std::vector<std::jthread> threads;
+        for (int i = 0; i < 40; ++i) {
+            threads.emplace_back([&] { EXPECT_THROW(client->Info(), Unavailable); });
+        }
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - began, 40 * 200ms);
+}
+
+// ---- the owner's own troubles ----
+
+TEST_F(Takeover, OwnerEndsAlthoughAClientTakesNoAnswer) {
+    SqliteOptions options;
+    options.path = path_;
+    options.take_timeout = 100ms;
+    auto owner = OpenSqliteStore(options);
+    NewTask large = Task();
+    large.input = '"' + std::string(limits::kInput - 2, 'x') + '"';
+    TaskId id = owner->Submit({&large, 1}).front().id;
+    std::binary_semaphore answering{0};
+    base::SetTestPointListener([&](std::string_view point) {
+        if (point == "sqlite.server_answer") answering.release();
+    });
+    auto client = lite::Connect(lite::SocketPath(path_), 1s);
+    ASSERT_TRUE(client);
+    std::string hello;
+    ASSERT_EQ(lite::ReceiveFrame(*client, hello, 4096), lite::Received::kFrame);
+    lite::Encoder out;
+    out(lite::ClientHello{});
+    ASSERT_TRUE(lite::SendFrame(*client, out.Take()));
+    out(lite::BeginBy{INT64_MAX}, lite::Operation::kGet, id);
+    ASSERT_TRUE(lite::SendFrame(*client, out.Take()));
+    answering.acquire();
+    base::SetTestPointListener({});
+    owner.reset();
+}
+
+TEST_F(Takeover, OwnerWithoutDescriptorsWaitsForOne) {
+    Owner owner(path_);
+    ASSERT_EQ(owner.Ask("exhaust"), "exhausted");
+    EXPECT_THROW(OpenWatchful(), Unavailable);
+    EXPECT_LT(std::stoi(owner.Ask("release")), 100);
+    EXPECT_EQ(OpenWatchful()->Info().kind, "sqlite");
+}
+
+TEST_F(Takeover, ChangeWhoseAnswerIsTooLargeIsUnknown) {
+    SqliteOptions options;
+    options.path = path_;
+    options.answer_max = 500;
+    auto owner = OpenSqliteStore(options);
+    auto client = Open(true);
+    std::vector<NewTask> many(100, Task());
+    EXPECT_THROW(client->Submit(many), CommitUnknown);
+    EXPECT_EQ(owner->List({}).tasks.size(), 100u);
+    EXPECT_THROW(client->List({}), Unavailable);
 }
 
 TEST_F(Takeover, WithoutAnOwnerAForcedClientSaysSo) {

@@ -15,7 +15,10 @@ NodeId Ops::OpenSession(const NewSession& session) {
     if (!node.id.valid()) node = {NodeId(data_.next_node++), session.hostname, now_};
     node.last_seen = now_;
 
-    data_.sessions[session.id].record = {
+    // An id that is there already stays as it is: a session that is over is never brought back.
+    auto [at, is_new] = data_.sessions.try_emplace(session.id);
+    if (!is_new) return at->second.record.node;
+    at->second.record = {
         .id = session.id,
         .node = node.id,
         .hostname = session.hostname,

@@ -11,33 +11,44 @@
 namespace stint::store::lite {
 
 namespace {
-constexpr int kPromoteBatch = 1000;
+
+constexpr int kPromotions = 1000;  // of one claim, over all lanes: others wait for the writer
+
+TaskFacts FactsOf(const sqlite::Rows& rows) {
+    auto flags = static_cast<int>(rows.Int(6));
+    return {
+        .state = static_cast<State>(rows.Int(3)),
+        .due_at = FromMicros(rows.Int(4)),
+        .start_by = OptionalTime(rows, 5),
+        .cancel_requested = (flags & kCancelRequested) != 0,
+        .suspect = (flags & kSuspect) != 0,
+    };
 }
+
+}  // namespace
 
 ClaimReply Ops::Claim(const ClaimRequest& request) {
     ClaimReply reply;
     SessionFacts* session = FindSession(request.session);
-    bool live =
-        session != nullptr && session->state < SessionState::kClosed && session->lease_until > now_;
-    if (base::Planted(base::Bug::kClaimIgnoresSession)) live = session != nullptr;
-    if (!live) {
+    Claimer claimer(request, session != nullptr && IsLive(*session));
+    if (session == nullptr || Skips(Stage::kSession, {.claimer = claimer, .now = now_})) {
         reply.session_live = false;
         return reply;
     }
-    std::vector<Lane*> lanes = lanes_.Matching(request.queues, request.types);
-    std::erase_if(lanes, [this](Lane* lane) {
-        const QueueSettings* settings = QueueOf(lane->queue);
-        return settings != nullptr && settings->paused;
+    std::vector<Lane*> lanes = lanes_.OfTypes(request.types);
+    std::erase_if(lanes, [&](const Lane* lane) {
+        return Skips(Stage::kLane, {.claimer = claimer, .now = now_, .lane = FactsOf(*lane)});
     });
-    for (Lane* lane : lanes) PromoteDue(*lane);
-    reply.suspects_waiting = SuspectsWaiting(lanes);
+    PromoteDue(lanes);
+    reply.suspects_waiting = SuspectsWaiting(lanes, request);
 
     int limit = std::clamp(request.limit, 0, limits::kClaimBatch);
     if (request.suspect) limit = std::min(limit, 1);
-    std::vector<Head> heads = Heads(lanes, request.suspect, limit);
-    reply.leases.reserve(heads.size());
-    for (const Head& head : heads) {
+    std::size_t bytes = 0;
+    for (const Head& head : Heads(lanes, claimer, limit)) {
+        if (bytes >= limits::kClaimBytes) break;
         reply.leases.push_back(Take(TaskId(head.id), *session, request.suspect));
+        bytes += reply.leases.back().input.size();
     }
     auto note_due = [&](const Lane::Later& later) {
         if (!later.first) return;
@@ -51,60 +62,85 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
     return reply;
 }
 
-void Ops::PromoteDue(Lane& lane) {
-    PromoteDue(lane, false);
-    PromoteDue(lane, true);
+LaneFacts Ops::FactsOf(const Lane& lane) {
+    const QueueSettings* settings = QueueOf(lane.queue);
+    return {lane.queue, lane.type, settings != nullptr && settings->paused};
 }
 
-void Ops::PromoteDue(Lane& lane, bool suspects) {
-    Lane::Later& later = suspects ? lane.later_suspect : lane.later;
+// ---- what has become due ----
+
+// The lanes whose tasks have waited longest come first, so that none is left out for ever when
+// there are more than one claim may move.
+void Ops::PromoteDue(std::span<Lane* const> lanes) {
     Time until = base::Planted(base::Bug::kClaimIgnoresDue) ? now_ + limits::kDelayMax : now_;
-    if (later.known && (!later.first || *later.first > until)) return;
+    struct Due {
+        Lane* lane;
+        bool suspects;
+        Time first;
+    };
+    std::vector<Due> due;
+    for (Lane* lane : lanes) {
+        for (bool suspects : {false, true}) {
+            const Lane::Later& later = FirstLater(*lane, suspects);
+            if (later.first && *later.first <= until) due.push_back({lane, suspects, *later.first});
+        }
+    }
+    if (due.empty()) return;
+    std::sort(due.begin(), due.end(), [](const Due& a, const Due& b) { return a.first < b.first; });
+    int left = kPromotions;
+    int share = std::max(1, kPromotions / static_cast<int>(due.size()));
+    for (const Due& one : due) {
+        if (left <= 0) break;
+        left -= Promote(*one.lane, one.suspects, until, share);
+    }
+}
+
+const Lane::Later& Ops::FirstLater(Lane& lane, bool suspects) {
+    Lane::Later& later = suspects ? lane.later_suspect : lane.later;
+    if (later.known) return later;
+    auto first = Sql(suspects ? "later_suspect_first" : "later_first").Scalar(lane.id);
+    later.first = first ? std::optional(FromMicros(*first)) : std::nullopt;
+    later.known = true;
+    return later;
+}
+
+int Ops::Promote(Lane& lane, bool suspects, Time until, int most) {
     std::vector<std::int64_t> due;
     {
-        sqlite::Rows rows = Sql(suspects ? "later_suspect_due" : "later_due")
-                                .Query(lane.id, Micros(until), kPromoteBatch);
+        sqlite::Rows rows =
+            Sql(suspects ? "later_suspect_due" : "later_due").Query(lane.id, Micros(until), most);
         while (rows.Next()) due.push_back(rows.Int(0));
     }
     Wait ready = suspects ? Wait::kReadySuspect : Wait::kReady;
     for (std::int64_t id : due) Sql("task_set_wait").Run(static_cast<int>(ready), id);
-    if (!due.empty()) (suspects ? lane.may_have_suspects : lane.may_be_ready) = true;
-    auto first = Sql(suspects ? "later_suspect_first" : "later_first").Scalar(lane.id);
-    later.first = first ? std::optional(FromMicros(*first)) : std::nullopt;
-    later.known = true;
+    (suspects ? lane.may_have_suspects : lane.may_be_ready) = true;
+    (suspects ? lane.later_suspect : lane.later).known = false;
+    FirstLater(lane, suspects);
+    return static_cast<int>(due.size());
 }
 
-// The next `limit` claimable rows over all lanes. A lane is read in small pieces: most of what a
-// long one holds is never needed.
-std::vector<Ops::Head> Ops::Heads(std::span<Lane* const> lanes, bool suspects, int limit) {
-    struct Source {
-        Lane* lane;
-        std::vector<Head> piece;
-        std::size_t at = 0;
-        bool more = true;
-    };
-    std::vector<Source> sources;
-    for (Lane* lane : lanes) {
-        if (suspects ? lane->may_have_suspects : lane->may_be_ready) sources.push_back({lane, {}});
-    }
-    if (sources.empty() || limit <= 0) return {};
-    int piece = std::max(1, limit / static_cast<int>(sources.size()) + 1);
+// ---- heads ----
 
-    auto refill = [&](Source& source, int urgency, std::int64_t position) {
-        source.piece.clear();
-        source.at = 0;
+// A lane is read in small pieces: most of what a long one holds is never needed. Reads on until
+// there is something to claim, or the lane is at its end.
+void Ops::Refill(Source& source, const Claimer& claimer, int size) {
+    source.piece.clear();
+    source.at = 0;
+    while (source.piece.empty() && source.more) {
         int rows_read = 0;
         std::vector<std::int64_t> passed;
+        Situation situation{.claimer = claimer, .now = now_};
         {
-            sqlite::Rows rows = Sql(suspects ? "suspect_heads" : "ready_heads")
-                                    .Query(source.lane->id, urgency, position, piece);
+            sqlite::Rows rows = Sql(claimer.suspects ? "suspect_heads" : "ready_heads")
+                                    .Query(source.lane->id, source.urgency, source.position, size);
             for (; rows.Next(); ++rows_read) {
-                Head head{
-                    rows.Int(0), static_cast<int>(rows.Int(1)), rows.Int(2), OptionalTime(rows, 3)};
-                if (head.start_by && *head.start_by <= now_) {
-                    passed.push_back(head.id);
-                } else {
-                    source.piece.push_back(head);
+                source.urgency = static_cast<int>(rows.Int(1));
+                source.position = rows.Int(2);
+                situation.task = lite::FactsOf(rows);
+                if (!Skips(Stage::kTask, situation)) {
+                    source.piece.push_back({rows.Int(0), source.urgency, source.position});
+                } else if (Applies(Condition::kStartByPassed, situation)) {
+                    passed.push_back(rows.Int(0));
                 }
             }
         }
@@ -112,43 +148,57 @@ std::vector<Ops::Head> Ops::Heads(std::span<Lane* const> lanes, bool suspects, i
         for (std::int64_t id : passed) {
             Sql("task_set_wait").Run(static_cast<int>(Wait::kStartByPassed), id);
         }
-        source.more = rows_read == piece;
-        return rows_read;
-    };
-    // Refills until there is a head or the lane is at its end.
-    auto advance = [&](Source& source, int urgency, std::int64_t position) {
-        do {
-            int rows_read = refill(source, urgency, position);
-            if (!source.piece.empty() || rows_read < piece) break;
-        } while (true);
-    };
-    auto later = [&sources](std::size_t a, std::size_t b) {
-        const Head& x = sources[a].piece[sources[a].at];
-        const Head& y = sources[b].piece[sources[b].at];
+        source.more = rows_read == size;
+    }
+}
+
+// The next `limit` claimable rows over all lanes.
+std::vector<Ops::Head> Ops::Heads(std::span<Lane* const> lanes, const Claimer& claimer, int limit) {
+    std::vector<Source> sources;
+    for (Lane* lane : lanes) {
+        if (claimer.suspects ? lane->may_have_suspects : lane->may_be_ready) {
+            sources.push_back({.lane = lane});
+        }
+    }
+    if (sources.empty() || limit <= 0) return {};
+    const int size = limit / static_cast<int>(sources.size()) + 1;
+
+    auto later = [](const Source* a, const Source* b) {
+        const Head& x = a->piece[a->at];
+        const Head& y = b->piece[b->at];
         return std::tie(x.urgency, x.position) > std::tie(y.urgency, y.position);
     };
-    std::priority_queue<std::size_t, std::vector<std::size_t>, decltype(later)> merge(later);
-    for (std::size_t i = 0; i < sources.size(); ++i) {
-        advance(sources[i], -1, 0);
-        if (!sources[i].piece.empty()) {
-            merge.push(i);
+    std::priority_queue<Source*, std::vector<Source*>, decltype(later)> merge(later);
+    for (Source& source : sources) {
+        Refill(source, claimer, size);
+        if (!source.piece.empty()) {
+            merge.push(&source);
         } else {
-            (suspects ? sources[i].lane->may_have_suspects : sources[i].lane->may_be_ready) = false;
+            (claimer.suspects ? source.lane->may_have_suspects : source.lane->may_be_ready) = false;
         }
     }
     std::vector<Head> heads;
     while (!merge.empty() && static_cast<int>(heads.size()) < limit) {
-        std::size_t i = merge.top();
+        Source& source = *merge.top();
         merge.pop();
-        Source& source = sources[i];
-        Head head = source.piece[source.at++];
-        heads.push_back(head);
-        if (source.at == source.piece.size() && source.more) {
-            advance(source, head.urgency, head.position);
-        }
-        if (source.at < source.piece.size()) merge.push(i);
+        heads.push_back(source.piece[source.at++]);
+        if (source.at == source.piece.size()) Refill(source, claimer, size);
+        if (source.at < source.piece.size()) merge.push(&source);
     }
     return heads;
+}
+
+bool Ops::SuspectsWaiting(std::span<Lane* const> lanes, ClaimRequest request) {
+    request.suspect = true;
+    Claimer alone(request, true);
+    for (Lane* lane : lanes) {
+        if (!lane->may_have_suspects) continue;
+        Source source{.lane = lane};
+        Refill(source, alone, 1);
+        if (!source.piece.empty()) return true;
+        lane->may_have_suspects = false;
+    }
+    return false;
 }
 
 Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone) {
@@ -204,16 +254,6 @@ Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone) {
     lease.idempotency_key = "task-" + id.ToString();
     lease.claimed_at = now_;
     return lease;
-}
-
-bool Ops::SuspectsWaiting(std::span<Lane* const> lanes) {
-    for (Lane* lane : lanes) {
-        if (!lane->may_have_suspects) continue;
-        sqlite::Rows rows = Sql("suspect_heads").Query(lane->id, -1, 0, 1);
-        if (rows.Next()) return true;
-        lane->may_have_suspects = false;
-    }
-    return false;
 }
 
 }  // namespace stint::store::lite

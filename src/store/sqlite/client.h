@@ -9,6 +9,7 @@
 
 #include "store/sqlite/protocol.h"
 #include "store/sqlite/socket.h"
+#include "store/sqlite/sqlite_store.h"
 
 namespace stint::store::lite {
 
@@ -17,29 +18,43 @@ namespace stint::store::lite {
 struct OwnerGone {
     bool sent = false;
 };
+// The owner is there and says nothing. `stopped`: it does not even greet newcomers, which takes no
+// store and no disk: its process is stopped, or as good as.
+struct OwnerSilent {
+    bool sent = false;
+    bool stopped = false;
+};
 
 class Client {
 public:
-    Client(std::string socket, HandleId handle, Duration reply_timeout)
-        : socket_(std::move(socket)), handle_(handle), reply_timeout_(reply_timeout) {}
+    Client(std::string socket, HandleId handle, const SqliteOptions& options)
+        : socket_(std::move(socket)),
+          handle_(handle),
+          reply_timeout_(options.reply_timeout),
+          silence_(options.silence) {}
 
-    // nullopt-like: null when nobody listens. Throws Unavailable when the owner refuses us.
+    // nullopt-like: null when nobody listens. Throws Unavailable when the owner refuses us, and
+    // OwnerSilent.
     static std::unique_ptr<Client> Open(
-        const std::string& socket, HandleId handle, Duration reply_timeout
+        const std::string& socket, HandleId handle, const SqliteOptions& options
     );
 
-    // Sends one request and returns the decoder's bytes of the reply. Throws OwnerGone, or what the
-    // owner says.
-    std::string Call(const std::string& request);
+    // Sends one request and returns the decoder's bytes of the reply. Throws OwnerGone or
+    // OwnerSilent, or what the owner says.
+    std::string Call(std::string_view request);
 
 private:
-    Fd Greet();  // throws OwnerGone
+    OwnerHello Hear(const Fd& fd);
+    Fd Greet();
     Fd Take();
     void GiveBack(Fd fd);
+    void AwaitReply(const Fd& fd);
+    bool OwnerGreets();
 
     const std::string socket_;
     const HandleId handle_;
     const Duration reply_timeout_;
+    const Duration silence_;
     std::mutex mutex_;
     std::condition_variable returned_;
     std::vector<Fd> idle_;  // guarded by mutex_

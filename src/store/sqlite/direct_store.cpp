@@ -1,5 +1,7 @@
 #include "store/sqlite/direct_store.h"
 
+#include <fmt/format.h>
+
 #include <type_traits>
 
 #include "base/check.h"
@@ -11,8 +13,11 @@ namespace stint::store::lite {
 
 namespace {
 
+constexpr int kResolvedPerTurn = 1000;
+
 // Carries the host's refusal past the writer, which rolls back what throws.
-struct HostRefused {
+struct HostRefused : std::exception {
+    explicit HostRefused(Error why) : error(std::move(why)) {}
     Error error;
 };
 
@@ -21,16 +26,23 @@ public:
     explicit HostTransaction(Ops& ops) : ops_(ops) {}
 
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
+        RequireWhole();
         sqlite::Gate::Pause pause(ops_.gate());
         return ops_.Submit(Prepare(tasks));
     }
     SettleReply Settle(const Settlement& settlement) override {
+        RequireWhole();
         sqlite::Gate::Pause pause(ops_.gate());
         return ops_.SettleOne(settlement);
     }
     void* native() override { return ops_.db().handle(); }
+    bool whole() const { return ops_.db().in_transaction(); }
 
 private:
+    void RequireWhole() const {
+        if (!whole()) throw Unavailable("the transaction of this Write() was rolled back already");
+    }
+
     Ops& ops_;
 };
 
@@ -49,15 +61,22 @@ void RunHost(Ops& ops, const std::function<Result<void>(Transaction&)>& work, Du
         overdue = ops.gate().overdue();
     }
     if (overdue) {
-        throw HostRefused{base::MakeError(
+        throw HostRefused(base::MakeError(
             Code::kTimeout,
             "the work inside Write() took more than {} and was rolled back: every other change of "
-            "the "
-            "store waits for it; do slow things before it",
+            "the store waits for it; do slow things before it",
             base::DurationText(limit)
-        )};
+        ));
     }
-    if (!result) throw HostRefused{result.error()};
+    if (!result) throw HostRefused(result.error());
+    if (!transaction.whole()) {
+        throw HostRefused(base::MakeError(
+            Code::kInvalid,
+            "a statement inside Write() rolled the whole transaction back (OR ROLLBACK, a "
+            "trigger's RAISE(ROLLBACK), a full disk), so nothing of it was stored: let such a "
+            "statement fail alone, and return its error"
+        ));
+    }
 }
 
 }  // namespace
@@ -72,6 +91,13 @@ auto DirectStore::Change(Member&& member) {
         writer_.Run([&member, &reply](Ops& ops) { reply.emplace(member(ops)); });
         return std::move(*reply);
     }
+}
+
+template <class Question>
+auto DirectStore::Ask(Question&& question) {
+    // After a failed write nobody knows what the disk holds: a definite answer might be wrong.
+    writer_.RequireSound();
+    return readers_.With(question);
 }
 
 DirectStore::DirectStore(const SqliteOptions& options, const Opener& self)
@@ -92,6 +118,20 @@ DirectStore::DirectStore(const SqliteOptions& options, const Opener& self)
             {{"sessions", std::to_string(dead)}}
         );
     }
+    if (!writer_.unclean()) return;
+    auto damaged = [this](const std::string& verdict) { BreakDamaged(verdict); };
+    check_ = std::make_unique<FileCheck>(options_.path, damaged, options_.log);
+}
+
+void DirectStore::BreakDamaged(const std::string& verdict) {
+    std::string why = fmt::format(
+        "{} is damaged after an unclean end ({}): restore a backup, or recover it with "
+        "`sqlite3 FILE .recover`",
+        options_.path,
+        verdict
+    );
+    options_.log.Error("the store's file is damaged", {{"why", why}});
+    writer_.Break(why);
 }
 
 StoreInfo DirectStore::Info() {
@@ -119,10 +159,14 @@ TaskId DirectStore::ReserveIds(int count) {
 
 void DirectStore::PublishTypes(std::span<const TypeDefaults> types) {
     Change([types](Ops& ops) { ops.PublishTypes(types); });
+    // In turns: a backlog of years must not keep the others from the writer.
+    auto resolve = [types](Ops& ops) { return ops.ResolveUnknown(types, kResolvedPerTurn); };
+    while (Change(resolve) == kResolvedPerTurn) {
+    }
 }
 
 std::vector<TypeRecord> DirectStore::Types() {
-    return readers_.With([](Reads& reads) { return reads.Types(); });
+    return Ask([](Reads& reads) { return reads.Types(); });
 }
 
 std::vector<SubmitReply> DirectStore::Submit(std::span<const NewTask> tasks) {
@@ -147,11 +191,11 @@ void DirectStore::CloseSession(SessionId session) {
 }
 
 std::vector<SessionRecord> DirectStore::Sessions() {
-    return readers_.With([](Reads& reads) { return reads.Sessions(); });
+    return Ask([](Reads& reads) { return reads.Sessions(); });
 }
 
 std::vector<NodeRecord> DirectStore::Nodes() {
-    return readers_.With([](Reads& reads) { return reads.Nodes(); });
+    return Ask([](Reads& reads) { return reads.Nodes(); });
 }
 
 ClaimReply DirectStore::Claim(const ClaimRequest& request) {
@@ -171,7 +215,7 @@ Result<State> DirectStore::FinishBackground(const BackgroundFinish& finish) {
 }
 
 std::optional<SettleReply> DirectStore::SettledBy(TaskId task, LeaseToken token) {
-    return readers_.With([=](Reads& reads) { return reads.SettledBy(task, token); });
+    return Ask([=](Reads& reads) { return reads.SettledBy(task, token); });
 }
 
 std::vector<CancelReply> DirectStore::Cancel(
@@ -196,35 +240,35 @@ Result<void> DirectStore::Edit(TaskId task, const TaskEdit& edit, std::string_vi
 }
 
 std::optional<TaskRecord> DirectStore::Get(TaskId task) {
-    return readers_.With([task](Reads& reads) { return reads.Get(task); });
+    return Ask([task](Reads& reads) { return reads.Get(task); });
 }
 
 std::optional<TaskId> DirectStore::FindByIdempotencyKey(TenantId tenant, std::string_view key) {
-    return readers_.With([=](Reads& reads) { return reads.FindByIdempotencyKey(tenant, key); });
+    return Ask([=](Reads& reads) { return reads.FindByIdempotencyKey(tenant, key); });
 }
 
 TaskPage DirectStore::List(const ListRequest& request) {
-    return readers_.With([&request](Reads& reads) { return reads.List(request); });
+    return Ask([&request](Reads& reads) { return reads.List(request); });
 }
 
 std::map<CountKey, std::int64_t> DirectStore::Counts(const TaskFilter& filter) {
-    return readers_.With([&filter](Reads& reads) { return reads.Counts(filter); });
+    return Ask([&filter](Reads& reads) { return reads.Counts(filter); });
 }
 
 std::vector<AttemptRecord> DirectStore::Attempts(TaskId task) {
-    return readers_.With([task](Reads& reads) { return reads.Attempts(task); });
+    return Ask([task](Reads& reads) { return reads.Attempts(task); });
 }
 
 std::vector<AuditEntry> DirectStore::Audit(const AuditRequest& request) {
-    return readers_.With([&request](Reads& reads) { return reads.Audit(request); });
+    return Ask([&request](Reads& reads) { return reads.Audit(request); });
 }
 
 std::vector<FinishedTask> DirectStore::Finished(std::span<const TaskId> tasks) {
-    return readers_.With([tasks](Reads& reads) { return reads.Finished(tasks); });
+    return Ask([tasks](Reads& reads) { return reads.Finished(tasks); });
 }
 
 std::vector<Explanation> DirectStore::Explain(TaskId task, const ClaimRequest& claimer) {
-    return readers_.With([&](Reads& reads) { return reads.Explain(task, claimer); });
+    return Ask([&](Reads& reads) { return reads.Explain(task, claimer); });
 }
 
 void DirectStore::SetQueue(const QueueSettings& settings, std::string_view) {
@@ -232,20 +276,29 @@ void DirectStore::SetQueue(const QueueSettings& settings, std::string_view) {
 }
 
 std::vector<QueueRecord> DirectStore::Queues() {
-    return readers_.With([](Reads& reads) { return reads.Queues(); });
+    return Ask([](Reads& reads) { return reads.Queues(); });
 }
 
 HousekeepReply DirectStore::Housekeep(const HousekeepRequest& request) {
-    return Change([&request](Ops& ops) { return ops.Housekeep(request); });
+    HousekeepReply reply = Change([&request](Ops& ops) { return ops.Housekeep(request); });
+    for (int i = 0; i < request.limit; ++i) {
+        auto dropped = Change([](Ops& ops) { return ops.DropExpiredPeriod(); });
+        if (!dropped) return reply;
+        reply.dropped_periods.push_back(*dropped);
+    }
+    reply.more = true;
+    return reply;
 }
 
 std::vector<CheckFinding> DirectStore::Check() {
-    return readers_.With([](Reads& reads) { return reads.Check(); });
+    return Ask([](Reads& reads) { return reads.Check(); });
 }
 
 Result<void> DirectStore::Write(const std::function<Result<void>(Transaction&)>& work) {
     try {
-        writer_.Run([&](Ops& ops) { RunHost(ops, work, options_.write_limit); });
+        writer_.Run(
+            [&](Ops& ops) { RunHost(ops, work, options_.write_limit); }, Writer::Work::kHosts
+        );
         return {};
     } catch (const HostRefused& refused) {
         return refused.error;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "store/sqlite/file_check.h"
 #include "store/sqlite/process.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/sqlite/sqlite_store.h"
@@ -64,11 +65,16 @@ private:
     // Runs `member(Ops&)` in the next group and returns what it returned.
     template <class Member>
     auto Change(Member&& member);
+    // Calls `question(Reads&)` on a reading connection.
+    template <class Question>
+    auto Ask(Question&& question);
+    void BreakDamaged(const std::string& verdict);
 
     const SqliteOptions options_;
     const Opener self_;
     Writer writer_;
     ReaderPool readers_;
+    std::unique_ptr<FileCheck> check_;  // after an unclean end
 };
 
 }  // namespace stint::store::lite

@@ -10,12 +10,15 @@ HousekeepReply Ops::Housekeep(const HousekeepRequest& request) {
     reply.expired_tasks = ExpireUnstarted(request.limit);
     reply.expired_keys = ExpireKeys(request.limit);
     reply.forgotten_sessions = ForgetSessions(request);
-    reply.dropped_periods = periods_.DropExpired(now_, request.limit);
-    if (!reply.dropped_periods.empty()) newest_finished_.reset();
     reply.more = reply.expired_tasks >= request.limit || reply.expired_keys >= request.limit ||
-                 reply.forgotten_sessions >= request.limit ||
-                 static_cast<int>(reply.dropped_periods.size()) >= request.limit;
+                 reply.forgotten_sessions >= request.limit;
     return reply;
+}
+
+std::optional<std::string> Ops::DropExpiredPeriod() {
+    auto dropped = periods_.DropExpired(now_);
+    if (dropped) newest_finished_.reset();
+    return dropped;
 }
 
 int Ops::ExpireUnstarted(int limit) {

@@ -58,21 +58,16 @@ std::deque<Lane>& Lanes::All() {
     return lanes_;
 }
 
-std::vector<Lane*> Lanes::Matching(
-    const std::vector<std::string>& queues, const std::vector<std::string>& types
-) {
+std::vector<Lane*> Lanes::OfTypes(const std::vector<std::string>& types) {
     Load();
-    std::unordered_set<std::string_view> served(queues.begin(), queues.end());
     std::unordered_set<std::string_view> seen;
-    std::vector<Lane*> matching;
+    std::vector<Lane*> found;
     for (const std::string& type : types) {
-        auto found = by_type_.find(type);
-        if (found == by_type_.end() || !seen.insert(type).second) continue;
-        for (Lane* lane : found->second) {
-            if (served.empty() || served.contains(lane->queue)) matching.push_back(lane);
-        }
+        auto lanes = by_type_.find(type);
+        if (lanes == by_type_.end() || !seen.insert(type).second) continue;
+        found.insert(found.end(), lanes->second.begin(), lanes->second.end());
     }
-    return matching;
+    return found;
 }
 
 void Lanes::Forget() {

@@ -45,10 +45,7 @@ public:
     Lane& Of(TenantId tenant, std::string_view queue, std::string_view type);  // made if new
     Lane& At(std::int64_t id);
     std::deque<Lane>& All();
-    // Served and handled: empty `queues` = every queue.
-    std::vector<Lane*> Matching(
-        const std::vector<std::string>& queues, const std::vector<std::string>& types
-    );
+    std::vector<Lane*> OfTypes(const std::vector<std::string>& types);
     void Forget();
 
 private:

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <sstream>
+#include <vector>
 
+#include "base/text.h"
 #include "sqlite/transaction.h"
 #include "stint_store_lite_migrations_embedded.h"
 #include "store/sqlite/period.h"
@@ -15,6 +18,52 @@ namespace {
 
 const std::array kScripts = {&migrations::k_001_init};
 
+// What the plan creates, by name: "CREATE <kind> <name> …", and the views that are made anew with
+// each period.
+std::vector<std::string> NamesNeeded(const MigrationPlan& plan) {
+    std::vector<std::string> names;
+    if (plan.from == 0) names = {"task", "audit_logs"};
+    std::istringstream words(plan.sql);
+    for (std::string word; words >> word;) {
+        if (word != "CREATE") continue;
+        std::string kind;
+        std::string name;
+        words >> kind >> name;
+        names.push_back(name);
+    }
+    return names;
+}
+
+// The user's file may hold tables of their own, but not under our names.
+void RequireNamesFree(sqlite::Connection& db, const MigrationPlan& plan) {
+    if (plan.sql.empty()) return;
+    sqlite::Statement find =
+        db.Prepare("SELECT type, name FROM sqlite_schema WHERE name = ? COLLATE NOCASE");
+    for (const std::string& name : NamesNeeded(plan)) {
+        sqlite::Rows rows = find.Query(name);
+        if (!rows.Next()) continue;
+        throw WrongSchema(fmt::format(
+            "the {} {} in this file is not Stint's, and Stint needs that name: rename it, or give "
+            "Stint "
+            "a file to itself",
+            rows.Text(0),
+            base::Quoted(rows.Text(1))
+        ));
+    }
+}
+
+// user_version is the file's only one: another program may have taken it.
+void RequireOurVersion(sqlite::Connection& db, std::int64_t version) {
+    sqlite::Statement find =
+        db.Prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'stint_counter'");
+    if (version == 0 || find.Scalar()) return;
+    throw WrongSchema(fmt::format(
+        "this file is another program's: it counts its own schema in PRAGMA user_version ({}), "
+        "which Stint needs for itself, and holds no table of Stint's: give Stint a file to itself",
+        version
+    ));
+}
+
 }  // namespace
 
 int KnownSchema() {
@@ -22,7 +71,11 @@ int KnownSchema() {
 }
 
 MigrationPlan PlanMigration(sqlite::Connection& db) {
-    return PlanFrom(static_cast<int>(db.Pragma("user_version")));
+    std::int64_t version = db.Pragma("user_version");
+    RequireOurVersion(db, version);
+    MigrationPlan plan = PlanFrom(static_cast<int>(version));
+    RequireNamesFree(db, plan);
+    return plan;
 }
 
 MigrationPlan PlanFrom(int schema) {

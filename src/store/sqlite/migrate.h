@@ -16,7 +16,8 @@ struct MigrationPlan {
 };
 
 MigrationPlan PlanFrom(int schema);
-// What Migrate would run. Throws WrongSchema when the file is newer than this program.
+// What Migrate would run. Throws WrongSchema when the file is newer than this program, or another
+// program's, or holds something under a name that is to be made.
 MigrationPlan PlanMigration(sqlite::Connection& db);
 // Brings the schema up to date in one transaction; several callers at once are safe: the first one
 // does it, the others find it done.

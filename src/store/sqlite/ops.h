@@ -16,6 +16,7 @@
 #include "model/decide.h"
 #include "sqlite/connection.h"
 #include "sqlite/gate.h"
+#include "store/sqlite/conditions.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/period.h"
 #include "store/sqlite/process.h"
@@ -44,6 +45,9 @@ public:
 
     TaskId ReserveIds(int count);
     void PublishTypes(std::span<const TypeDefaults> types);
+    // Gives tasks that came before their type was known its defaults; returns how many, at most
+    // `limit`.
+    int ResolveUnknown(std::span<const TypeDefaults> types, int limit);
     std::vector<SubmitReply> Submit(std::span<const PreparedTask> tasks);
 
     NodeId OpenSession(const NewSession& session, const Opener& opener);
@@ -66,7 +70,9 @@ public:
     Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor);
 
     void SetQueue(const QueueSettings& settings);
-    HousekeepReply Housekeep(const HousekeepRequest& request);
+    HousekeepReply Housekeep(const HousekeepRequest& request);  // all but the periods
+    // Drops one period whose time is over; returns its table's name.
+    std::optional<std::string> DropExpiredPeriod();
 
     sqlite::Connection& db() { return db_; }
     sqlite::Gate& gate() { return gate_; }
@@ -97,7 +103,15 @@ private:
         std::int64_t id;
         int urgency;
         std::int64_t position;
-        std::optional<Time> start_by;
+    };
+    // One lane, read in pieces.
+    struct Source {
+        Lane* lane = nullptr;
+        std::vector<Head> piece{};
+        std::size_t at = 0;  // in the piece
+        int urgency = -1;    // of the last row that was read
+        std::int64_t position = 0;
+        bool more = true;
     };
 
     sqlite::Statement& Sql(std::string_view name) { return lite::Sql(db_, name); }
@@ -130,6 +144,9 @@ private:
     const QueueSettings* QueueOf(const std::string& name);
     const TypeDefaults* TypeOf(const std::string& name);
     SessionFacts* FindSession(SessionId id);
+    bool IsLive(const SessionFacts& session) const {
+        return session.state < SessionState::kClosed && session.lease_until > now_;
+    }
     const SessionFacts* SessionAt(std::int64_t no);
     std::int64_t WaitingIn(const std::string& queue);
 
@@ -144,11 +161,14 @@ private:
     void ApplyDefaults(TaskRow& row, const TypeDefaults& defaults);
 
     // ---- claim (claim.cpp) ----
-    void PromoteDue(Lane& lane);
-    void PromoteDue(Lane& lane, bool suspects);
-    std::vector<Head> Heads(std::span<Lane* const> lanes, bool suspects, int limit);
+    LaneFacts FactsOf(const Lane& lane);
+    void PromoteDue(std::span<Lane* const> lanes);
+    const Lane::Later& FirstLater(Lane& lane, bool suspects);
+    int Promote(Lane& lane, bool suspects, Time until, int most);
+    void Refill(Source& source, const Claimer& claimer, int size);
+    std::vector<Head> Heads(std::span<Lane* const> lanes, const Claimer& claimer, int limit);
     Lease Take(TaskId id, const SessionFacts& session, bool alone);
-    bool SuspectsWaiting(std::span<Lane* const> lanes);
+    bool SuspectsWaiting(std::span<Lane* const> lanes, ClaimRequest request);
 
     // ---- settle, reclaim (settle.cpp, reclaim.cpp) ----
     bool HeldBy(const TaskRow& row, const Settlement& settlement);

@@ -120,28 +120,25 @@ const std::vector<Period>& Periods::Of(PeriodKind kind) {
     return list_.Of(kind);
 }
 
-std::vector<std::string> Periods::DropExpired(Time now, int limit) {
+std::optional<std::string> Periods::DropExpired(Time now) {
     std::vector<Period> over;
-    for (sqlite::Rows rows = Sql(db_, "period_expired").Query(Micros(now), limit); rows.Next();) {
+    for (sqlite::Rows rows = Sql(db_, "period_expired").Query(Micros(now)); rows.Next();) {
         over.push_back(
             {.id = rows.Int(0), .kind = KindNamed(rows.Text(1)), .keep = Duration(rows.Int(2))}
         );
     }
-    std::vector<std::string> dropped;
-    for (const auto& [id, kind, keep, starts_at, ends_at] : over) {
-        if (!MayDrop(id, kind, keep, now)) continue;
-        ForgetPeriod(db_, id);
-        Sql(db_, "period_remove").Run(id);
-        Sql(db_, "period_remove_tally").Run(id);
-        dropped.push_back(fmt::format("stint_{}_{}", PeriodKindName(kind), id));
-    }
-    if (dropped.empty()) return dropped;
+    auto found = std::find_if(over.begin(), over.end(), [&](const Period& period) {
+        return MayDrop(period.id, period.kind, period.keep, now);
+    });
+    if (found == over.end()) return std::nullopt;
+    ForgetPeriod(db_, found->id);
+    Sql(db_, "period_remove").Run(found->id);
+    Sql(db_, "period_remove_tally").Run(found->id);
     current_.clear();
-    fresh_ = false;
-    db_.Exec("DROP VIEW IF EXISTS task; DROP VIEW IF EXISTS audit_logs;");
-    for (const std::string& table : dropped) db_.Exec("DROP TABLE " + table);
+    std::string table = fmt::format("stint_{}_{}", PeriodKindName(found->kind), found->id);
+    db_.Exec("DROP VIEW IF EXISTS task; DROP VIEW IF EXISTS audit_logs; DROP TABLE " + table);
     MakeViews();
-    return dropped;
+    return table;
 }
 
 // What a live parent may still read stays; the records of tasks that still live move on.

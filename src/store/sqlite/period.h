@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,9 @@ public:
     std::int64_t At(PeriodKind kind, Duration keep, Time at);
     const std::vector<Period>& Of(PeriodKind kind);
 
-    // Drops at most `limit` periods whose time is over; returns their tables' names.
-    std::vector<std::string> DropExpired(Time now, int limit);
+    // Drops one period whose time is over, if there is one; returns its table's name. One at a
+    // time: everybody waits for the writer meanwhile.
+    std::optional<std::string> DropExpired(Time now);
 
     // Makes the views over all periods anew.
     void MakeViews();

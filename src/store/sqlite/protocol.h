@@ -3,7 +3,7 @@
 //   connect      owner → client   hello: magic, version, refusal ("" = welcome)
 //                client → owner   hello: magic, version, handle
 //   then, any number of times
-//                client → owner   operation, arguments
+//                client → owner   begin by, operation, arguments
 //                owner → client   outcome, reply or message
 #pragma once
 
@@ -17,7 +17,7 @@
 namespace stint::store::lite {
 
 inline constexpr std::uint32_t kMagic = 0x53544e54;  // "STNT"
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 enum class Operation : std::uint8_t {
     kInfo = 1,
@@ -53,6 +53,19 @@ enum class Operation : std::uint8_t {
     kHousekeep,
     kCheck,
 };
+
+bool Changes(Operation operation);  // or only reads
+
+// Until when the owner may begin a request, on the clock that all processes of a machine share. A
+// client waits at least as long: an owner that was stopped and goes on later must not carry out
+// what was given up.
+struct BeginBy {
+    std::int64_t nanoseconds = 0;
+};
+template <class A>
+void Fields(A& a, BeginBy& x) {
+    a(x.nanoseconds);
+}
 
 enum class Outcome : std::uint8_t {
     kReply,

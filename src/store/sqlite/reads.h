@@ -34,7 +34,7 @@ public:
     std::vector<AttemptRecord> Attempts(TaskId task);
     std::vector<AuditEntry> Audit(const AuditRequest& request);
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks);
-    std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer);
+    std::vector<Explanation> Explain(TaskId task, const ClaimRequest& request);
     std::vector<CheckFinding> Check();
 
     sqlite::Connection& db() { return db_; }
@@ -52,6 +52,7 @@ private:
     const LaneNames& LaneAt(std::int64_t id);
     bool LoadFinished(TaskId id, TaskRow& row);
     TaskRecord ToRecord(TaskRow& row);
+    bool SessionIsLive(SessionId session, Time now);
     std::optional<TaskRecord> GetInView(TaskId task);
     CheckFinding NoRows(std::string_view what, std::string_view query);
     CheckFinding NoRows(std::string_view what, std::string_view query, std::int64_t period);

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "store/sqlite/conditions.h"
 #include "store/sqlite/queries.h"
 #include "store/sqlite/reads.h"
 #include "store/sqlite/reads_view.h"
@@ -40,6 +41,24 @@ bool WantsLive(const TaskFilter& filter) {
            std::any_of(filter.states.begin(), filter.states.end(), [](State s) {
                return !IsTerminal(s);
            });
+}
+
+std::string Detail(Condition condition, const TaskRecord& record) {
+    switch (condition) {
+        case Condition::kNotWaiting:
+            return fmt::format("it is {}", StateName(record.state));
+        case Condition::kNotDue:
+            return "due at " + base::Iso8601(record.due_at);
+        case Condition::kStartByPassed:
+            return "start-by was " + base::Iso8601(*record.start_by);
+        case Condition::kQueuePaused:
+        case Condition::kQueueNotServed:
+            return "queue " + base::Quoted(record.queue);
+        case Condition::kTypeNotHandled:
+            return "type " + base::Quoted(record.type);
+        default:
+            return {};
+    }
 }
 
 }  // namespace
@@ -128,47 +147,42 @@ std::map<CountKey, std::int64_t> Reads::Counts(const TaskFilter& filter) {
     return counts;
 }
 
-std::vector<Explanation> Reads::Explain(TaskId task, const ClaimRequest& claimer) {
+bool Reads::SessionIsLive(SessionId session, Time now) {
+    Bytes16 id = ToBytes(session);
+    sqlite::Rows rows = Sql("session_get").Query(sqlite::Blob(id));
+    return rows.Next() && static_cast<SessionState>(rows.Int(0)) < SessionState::kClosed &&
+           FromMicros(rows.Int(1)) > now;
+}
+
+std::vector<Explanation> Reads::Explain(TaskId task, const ClaimRequest& request) {
     View view(*this);
     auto record = GetInView(task);
     if (!record) return {};
-    std::vector<Explanation> reasons;
-    auto add = [&reasons](Condition condition, std::string detail) {
-        reasons.push_back({condition, std::move(detail)});
-    };
     Time now = clock_.WallTime();
-    if (record->state != State::kOpen && record->state != State::kError) {
-        add(Condition::kNotWaiting, fmt::format("it is {}", StateName(record->state)));
-        return reasons;
+    Claimer claimer(request, SessionIsLive(request.session, now));
+    Situation situation{
+        .claimer = claimer,
+        .now = now,
+        .lane =
+            {record->queue,
+             record->type,
+             Sql("queue_paused").Scalar(record->queue).value_or(0) != 0},
+        .task =
+            {.state = record->state,
+             .due_at = record->due_at,
+             .start_by = record->start_by,
+             .cancel_requested = record->cancel_requested,
+             .suspect = record->suspect},
+    };
+    std::vector<Explanation> reasons;
+    for (int i = 0; i < kConditionCount; ++i) {
+        auto condition = static_cast<Condition>(i);
+        if (!Applies(condition, situation)) continue;
+        reasons.push_back({condition, Detail(condition, *record)});
+        // Of a task that does not wait there is nothing more to say.
+        if (condition == Condition::kNotWaiting) return reasons;
     }
-    if (record->due_at > now) {
-        add(Condition::kNotDue, fmt::format("due at {}", base::Iso8601(record->due_at)));
-    }
-    if (record->start_by && *record->start_by <= now) {
-        add(Condition::kStartByPassed, "start-by was " + base::Iso8601(*record->start_by));
-    }
-    if (Sql("queue_paused").Scalar(record->queue).value_or(0) != 0) {
-        add(Condition::kQueuePaused, "queue " + base::Quoted(record->queue));
-    }
-    if (!AnyOf(claimer.queues, record->queue)) {
-        add(Condition::kQueueNotServed, "queue " + base::Quoted(record->queue));
-    }
-    // Without a session it is the general question; then no types means any type.
-    bool any_type = !claimer.session.valid() && claimer.types.empty();
-    bool handled =
-        std::find(claimer.types.begin(), claimer.types.end(), record->type) != claimer.types.end();
-    if (!handled && !any_type)
-        add(Condition::kTypeNotHandled, "type " + base::Quoted(record->type));
-    if (record->cancel_requested) add(Condition::kCancelRequested, {});
-    if (record->suspect && !claimer.suspect) add(Condition::kSuspectMustBeAlone, {});
-    if (claimer.session.valid()) {
-        Bytes16 id = ToBytes(claimer.session);
-        sqlite::Rows rows = Sql("session_get").Query(sqlite::Blob(id));
-        bool live = rows.Next() && static_cast<SessionState>(rows.Int(0)) < SessionState::kClosed &&
-                    FromMicros(rows.Int(1)) > now;
-        if (!live) add(Condition::kSessionNotLive, {});
-    }
-    if (reasons.empty()) add(Condition::kEligible, {});
+    if (reasons.empty()) reasons.push_back({Condition::kEligible, {}});
     return reasons;
 }
 

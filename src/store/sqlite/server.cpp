@@ -6,17 +6,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <functional>
 
+#include "base/clock.h"
 #include "base/test_point.h"
 #include "base/thread.h"
-#include "store/sqlite/protocol.h"
 
 namespace stint::store::lite {
 
 namespace {
 
 constexpr int kBacklog = 128;
+constexpr int kAcceptAgainMs = 100;
 
 // Decodes Args, calls `work` with them, encodes what it returns.
 template <class... Args, class Work>
@@ -144,11 +148,13 @@ std::string Failure(Outcome outcome, std::string_view message) {
 
 }  // namespace
 
-Server::Server(DirectStore& store, std::string path, int max_clients, base::Logger log)
+Server::Server(DirectStore& store, std::string path, const SqliteOptions& options)
     : store_(store),
       path_(std::move(path)),
-      max_clients_(max_clients),
-      log_(std::move(log)),
+      max_clients_(options.max_clients),
+      take_timeout_(options.take_timeout),
+      answer_max_(std::min(options.answer_max, kFrameMax)),
+      log_(options.log),
       listener_(Listen(path_, kBacklog)),
       stop_(eventfd(0, EFD_CLOEXEC)) {
     acceptor_ = base::StartThread([this] { AcceptLoop(); });
@@ -158,17 +164,28 @@ Server::~Server() {
     unlink(path_.c_str());
     eventfd_write(stop_.get(), 1);
     acceptor_.join();
-    // Their next receive ends them; a request that runs is finished and answered first.
+    // Their next receive ends them; a request that runs is finished and answered first, as far as
+    // its client takes the answer.
     for (const auto& client : clients_) shutdown(client->fd.get(), SHUT_RD);
     clients_.clear();
 }
 
 void Server::AcceptLoop() {
+    bool refused = false;
     while (true) {
-        pollfd wait[2] = {{listener_.get(), POLLIN, 0}, {stop_.get(), POLLIN, 0}};
-        if (poll(wait, 2, -1) < 0) continue;
-        if ((wait[1].revents & POLLIN) != 0) return;
+        pollfd wait[2] = {{stop_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+        // Without a descriptor left the listener would be ready for ever: wait for one to come
+        // back.
+        if (poll(wait, refused ? 1 : 2, refused ? kAcceptAgainMs : -1) < 0) continue;
+        if ((wait[0].revents & POLLIN) != 0) return;
         Fd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        int why = errno;
+        bool exhausted = !fd.valid() && why != EAGAIN && why != ECONNABORTED && why != EINTR;
+        if (exhausted) base::TestPoint("sqlite.accept_refused");
+        if (exhausted && !refused) {
+            log_.Warn("a client waits that cannot be accepted", {{"why", std::strerror(why)}});
+        }
+        refused = exhausted;
         ForgetDone();
         if (fd.valid()) Admit(std::move(fd));
     }
@@ -187,6 +204,8 @@ void Server::Admit(Fd fd) {
             "the store's owner serves {} connections already, which is its limit", max_clients_
         );
     }
+    // A client that is stopped must not keep its thread, and so this process, from ending.
+    SetSendTimeout(fd, take_timeout_);
     Encoder out;
     out(hello);
     if (!SendFrame(fd, out.Take())) return;
@@ -217,27 +236,29 @@ void Server::Serve(Client& client) {
         while (ReceiveFrame(client.fd, frame, kFrameMax) == Received::kFrame) {
             std::string reply = Answer(frame, opener);
             base::TestPoint("sqlite.server_answer");
-            if (reply.size() > kFrameMax) {
-                reply = Failure(
-                    Outcome::kUnavailable,
-                    "the answer is too large for the owner's socket: ask for less"
-                );
-            }
             if (!SendFrame(client.fd, reply)) return;
         }
     } catch (const WireError& error) {
         log_.Warn("a connection spoke nonsense and was closed", {{"why", error.what()}});
+    } catch (const std::exception& error) {
+        log_.Warn("a connection failed and was closed", {{"why", error.what()}});
     }
 }
 
 std::string Server::Answer(std::string_view request, const Opener& opener) {
+    Decoder in(request);
+    BeginBy begin_by;
+    Operation operation{};
+    in(begin_by, operation);
+    if (base::SystemClock().Now().time_since_epoch().count() > begin_by.nanoseconds) {
+        return Failure(
+            Outcome::kUnavailable,
+            "the store's owner read the request too late, and did nothing: it was stopped, or the "
+            "machine is overloaded"
+        );
+    }
     try {
-        Decoder in(request);
-        Operation operation{};
-        in(operation);
-        Encoder out;
-        ServeAny(operation, store_, opener, in, out);
-        return out.Take();
+        return Carry(operation, in, opener);
     } catch (const WireError&) {
         throw;
     } catch (const CommitUnknown& error) {
@@ -247,6 +268,18 @@ std::string Server::Answer(std::string_view request, const Opener& opener) {
     } catch (const std::exception& error) {
         return Failure(Outcome::kUnavailable, error.what());
     }
+}
+
+std::string Server::Carry(Operation operation, Decoder& in, const Opener& opener) {
+    Encoder out;
+    ServeAny(operation, store_, opener, in, out);
+    std::string reply = out.Take();
+    if (reply.size() <= answer_max_) return reply;
+    // What was changed stays changed: "nothing was" would strand what a claim took.
+    if (Changes(operation)) {
+        throw CommitUnknown("the answer is too large for the owner's socket; the change was made");
+    }
+    throw Unavailable("the answer is too large for the owner's socket: ask for less");
 }
 
 }  // namespace stint::store::lite

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "store/sqlite/direct_store.h"
+#include "store/sqlite/protocol.h"
 #include "store/sqlite/socket.h"
 
 namespace stint::store::lite {
@@ -18,7 +19,7 @@ namespace stint::store::lite {
 class Server {
 public:
     // REQUIRES: this process holds the lock. Throws Unavailable when the socket cannot be made.
-    Server(DirectStore& store, std::string path, int max_clients, base::Logger log);
+    Server(DirectStore& store, std::string path, const SqliteOptions& options);
     // Requests that run are answered; what was sent and not begun is not.
     ~Server();
 
@@ -34,10 +35,13 @@ private:
     void ForgetDone();
     void Serve(Client& client);
     std::string Answer(std::string_view request, const Opener& opener);
+    std::string Carry(Operation operation, Decoder& in, const Opener& opener);
 
     DirectStore& store_;
     const std::string path_;
     const int max_clients_;
+    const Duration take_timeout_;
+    const std::size_t answer_max_;
     const base::Logger log_;
     Fd listener_;
     Fd stop_;                                     // becomes readable when it is time to stop

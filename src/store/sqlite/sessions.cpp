@@ -36,23 +36,23 @@ NodeId Ops::OpenSession(const NewSession& session, const Opener& opener) {
     Bytes16 id = ToBytes(session.id);
     Bytes16 handle = ToBytes(opener.handle);
     Time lease_until = now_ + session.lease;
-    Sql("session_add")
-        .Scalar(
-            sqlite::Blob(id),
-            *node,
-            session.hostname,
-            session.pid,
-            session.slots,
-            ListText(session.queues),
-            ListText(session.types),
-            session.version,
-            Micros(now_),
-            Micros(now_),
-            Micros(lease_until),
-            sqlite::Blob(handle),
-            opener.process
-        );
-    return NodeId(*node);
+    auto of = Sql("session_add")
+                  .Scalar(
+                      sqlite::Blob(id),
+                      *node,
+                      session.hostname,
+                      session.pid,
+                      session.slots,
+                      ListText(session.queues),
+                      ListText(session.types),
+                      session.version,
+                      Micros(now_),
+                      Micros(now_),
+                      Micros(lease_until),
+                      sqlite::Blob(handle),
+                      opener.process
+                  );
+    return NodeId(of.value());
 }
 
 int Ops::LapseSessionsOfTheDead() {
@@ -73,8 +73,7 @@ RenewReply Ops::Renew(const RenewRequest& request) {
     RenewReply reply;
     reply.store_time = now_;
     SessionFacts* session = FindSession(request.session);
-    if (session == nullptr || session->state >= SessionState::kClosed ||
-        session->lease_until <= now_) {
+    if (session == nullptr || !IsLive(*session)) {
         // Never resurrected: a sweeper may be moving its tasks already.
         for (const Held& held : request.held) reply.lost.push_back(held.task);
         return reply;

@@ -80,8 +80,18 @@ SharedStore::SharedStore(const SqliteOptions& options)
 }
 
 std::shared_ptr<SharedStore::Role> SharedStore::Current() {
+    const int failures = failures_;
     std::lock_guard guard(mutex_);
-    if (!role_) role_ = FindRole();
+    if (role_) return role_;
+    // Who waited while another looked in vain does not look as long again, one after the other.
+    if (failures_ != failures) throw Unavailable(why_failed_);
+    try {
+        role_ = FindRole();
+    } catch (const Unavailable& error) {
+        why_failed_ = error.what();
+        ++failures_;
+        throw;
+    }
     return role_;
 }
 
@@ -100,7 +110,7 @@ std::shared_ptr<SharedStore::Role> SharedStore::FindRole() {
         if (!options_.force_client) {
             if (auto lock = OwnerLock::TryTake(options_.path)) return BecomeOwner(std::move(*lock));
         }
-        if (auto client = Client::Open(socket_, self_.handle, options_.reply_timeout)) {
+        if (auto client = FindOwner()) {
             auto role = std::make_shared<Role>();
             role->client = std::move(client);
             return role;
@@ -119,6 +129,23 @@ std::shared_ptr<SharedStore::Role> SharedStore::FindRole() {
     }
 }
 
+std::unique_ptr<Client> SharedStore::FindOwner() {
+    try {
+        return Client::Open(socket_, self_.handle, options_);
+    } catch (const OwnerSilent&) {
+        throw Unavailable(StoppedOwner());
+    }
+}
+
+std::string SharedStore::StoppedOwner() const {
+    return fmt::format(
+        "{} is owned by another process ({}) that does not respond: it is stopped or hangs; let it "
+        "go on (kill -CONT), or end it and another takes over",
+        options_.path,
+        OwnerLock::Holder(options_.path)
+    );
+}
+
 std::shared_ptr<SharedStore::Role> SharedStore::BecomeOwner(OwnerLock lock) {
     base::TestPoint("sqlite.locked");
     auto role = std::make_shared<Role>();
@@ -128,13 +155,12 @@ std::shared_ptr<SharedStore::Role> SharedStore::BecomeOwner(OwnerLock lock) {
     } catch (const sqlite::Error& error) {
         throw Unavailable(fmt::format("cannot open {}: {}", options_.path, error.what()));
     }
-    role->server =
-        std::make_unique<Server>(*role->direct, socket_, options_.max_clients, options_.log);
+    role->server = std::make_unique<Server>(*role->direct, socket_, options_);
     return role;
 }
 
 template <class Reply, class Direct, class... Args>
-Reply SharedStore::Do(Operation operation, Effect effect, Direct&& direct, const Args&... args) {
+Reply SharedStore::Do(Operation operation, Direct&& direct, const Args&... args) {
     std::string request;
     base::Instant until = base::SystemClock().Now() + options_.patience;
     while (true) {
@@ -149,12 +175,19 @@ Reply SharedStore::Do(Operation operation, Effect effect, Direct&& direct, const
             return DecodeReply<Reply>(role->client->Call(request));
         } catch (const OwnerGone& gone) {
             Leave(role);
-            if (gone.sent && effect == Effect::kChange) {
+            if (gone.sent && Changes(operation)) {
                 throw CommitUnknown("the process that owns the store went away before it answered");
             }
             // Otherwise nothing was changed: ask the next owner, which may be this process.
             if (base::SystemClock().Now() > until)
                 throw Unavailable("the store's owners keep going away");
+        } catch (const OwnerSilent& silent) {
+            if (silent.stopped) Leave(role);
+            std::string why = silent.stopped
+                                  ? StoppedOwner()
+                                  : "the store's owner lives, but gave no answer in time";
+            if (silent.sent && Changes(operation)) throw CommitUnknown(why);
+            throw Unavailable(why);
         } catch (const WireError& error) {
             Leave(role);
             throw CommitUnknown(fmt::format("the store's owner answered nonsense: {}", error.what())
@@ -164,116 +197,84 @@ Reply SharedStore::Do(Operation operation, Effect effect, Direct&& direct, const
 }
 
 StoreInfo SharedStore::Info() {
-    return Do<StoreInfo>(Operation::kInfo, Effect::kRead, [](DirectStore& s) { return s.Info(); });
+    return Do<StoreInfo>(Operation::kInfo, [](DirectStore& s) { return s.Info(); });
 }
 
 Time SharedStore::Now() {
-    return Do<Time>(Operation::kNow, Effect::kRead, [](DirectStore& s) { return s.Now(); });
+    return Do<Time>(Operation::kNow, [](DirectStore& s) { return s.Now(); });
 }
 
 TaskId SharedStore::ReserveIds(int count) {
     return Do<TaskId>(
-        Operation::kReserveIds,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.ReserveIds(count); },
-        count
+        Operation::kReserveIds, [&](DirectStore& s) { return s.ReserveIds(count); }, count
     );
 }
 
 void SharedStore::PublishTypes(std::span<const TypeDefaults> types) {
     Do<void>(
-        Operation::kPublishTypes,
-        Effect::kChange,
-        [&](DirectStore& s) { s.PublishTypes(types); },
-        Copy(types)
+        Operation::kPublishTypes, [&](DirectStore& s) { s.PublishTypes(types); }, Copy(types)
     );
 }
 
 std::vector<TypeRecord> SharedStore::Types() {
-    return Do<std::vector<TypeRecord>>(Operation::kTypes, Effect::kRead, [](DirectStore& s) {
-        return s.Types();
-    });
+    return Do<std::vector<TypeRecord>>(Operation::kTypes, [](DirectStore& s) { return s.Types(); });
 }
 
 std::vector<SubmitReply> SharedStore::Submit(std::span<const NewTask> tasks) {
     return Do<std::vector<SubmitReply>>(
-        Operation::kSubmit,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Submit(tasks); },
-        Copy(tasks)
+        Operation::kSubmit, [&](DirectStore& s) { return s.Submit(tasks); }, Copy(tasks)
     );
 }
 
 NodeId SharedStore::OpenSession(const NewSession& session) {
     return Do<NodeId>(
-        Operation::kOpenSession,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.OpenSession(session); },
-        session
+        Operation::kOpenSession, [&](DirectStore& s) { return s.OpenSession(session); }, session
     );
 }
 
 RenewReply SharedStore::Renew(const RenewRequest& request) {
     return Do<RenewReply>(
-        Operation::kRenew,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Renew(request); },
-        request
+        Operation::kRenew, [&](DirectStore& s) { return s.Renew(request); }, request
     );
 }
 
 void SharedStore::CloseSession(SessionId session) {
     Do<void>(
-        Operation::kCloseSession,
-        Effect::kChange,
-        [&](DirectStore& s) { s.CloseSession(session); },
-        session
+        Operation::kCloseSession, [&](DirectStore& s) { s.CloseSession(session); }, session
     );
 }
 
 std::vector<SessionRecord> SharedStore::Sessions() {
-    return Do<std::vector<SessionRecord>>(Operation::kSessions, Effect::kRead, [](DirectStore& s) {
+    return Do<std::vector<SessionRecord>>(Operation::kSessions, [](DirectStore& s) {
         return s.Sessions();
     });
 }
 
 std::vector<NodeRecord> SharedStore::Nodes() {
-    return Do<std::vector<NodeRecord>>(Operation::kNodes, Effect::kRead, [](DirectStore& s) {
-        return s.Nodes();
-    });
+    return Do<std::vector<NodeRecord>>(Operation::kNodes, [](DirectStore& s) { return s.Nodes(); });
 }
 
 ClaimReply SharedStore::Claim(const ClaimRequest& request) {
     return Do<ClaimReply>(
-        Operation::kClaim,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Claim(request); },
-        request
+        Operation::kClaim, [&](DirectStore& s) { return s.Claim(request); }, request
     );
 }
 
 std::vector<SettleReply> SharedStore::Settle(std::span<const Settlement> settlements) {
     return Do<std::vector<SettleReply>>(
-        Operation::kSettle,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Settle(settlements); },
-        Copy(settlements)
+        Operation::kSettle, [&](DirectStore& s) { return s.Settle(settlements); }, Copy(settlements)
     );
 }
 
 ReclaimReply SharedStore::Reclaim(const ReclaimRequest& request) {
     return Do<ReclaimReply>(
-        Operation::kReclaim,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Reclaim(request); },
-        request
+        Operation::kReclaim, [&](DirectStore& s) { return s.Reclaim(request); }, request
     );
 }
 
 Result<State> SharedStore::FinishBackground(const BackgroundFinish& finish) {
     return Do<Result<State>>(
         Operation::kFinishBackground,
-        Effect::kChange,
         [&](DirectStore& s) { return s.FinishBackground(finish); },
         finish
     );
@@ -281,11 +282,7 @@ Result<State> SharedStore::FinishBackground(const BackgroundFinish& finish) {
 
 std::optional<SettleReply> SharedStore::SettledBy(TaskId task, LeaseToken token) {
     return Do<std::optional<SettleReply>>(
-        Operation::kSettledBy,
-        Effect::kRead,
-        [&](DirectStore& s) { return s.SettledBy(task, token); },
-        task,
-        token
+        Operation::kSettledBy, [&](DirectStore& s) { return s.SettledBy(task, token); }, task, token
     );
 }
 
@@ -294,7 +291,6 @@ std::vector<CancelReply> SharedStore::Cancel(
 ) {
     return Do<std::vector<CancelReply>>(
         Operation::kCancel,
-        Effect::kChange,
         [&](DirectStore& s) { return s.Cancel(tasks, actor, reason); },
         Copy(tasks),
         actor,
@@ -304,11 +300,7 @@ std::vector<CancelReply> SharedStore::Cancel(
 
 std::vector<RetryReply> SharedStore::Retry(std::span<const TaskId> tasks, std::string_view actor) {
     return Do<std::vector<RetryReply>>(
-        Operation::kRetry,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Retry(tasks, actor); },
-        Copy(tasks),
-        actor
+        Operation::kRetry, [&](DirectStore& s) { return s.Retry(tasks, actor); }, Copy(tasks), actor
     );
 }
 
@@ -317,7 +309,6 @@ std::vector<RetryReply> SharedStore::Discard(
 ) {
     return Do<std::vector<RetryReply>>(
         Operation::kDiscard,
-        Effect::kChange,
         [&](DirectStore& s) { return s.Discard(tasks, actor); },
         Copy(tasks),
         actor
@@ -327,7 +318,6 @@ std::vector<RetryReply> SharedStore::Discard(
 Result<void> SharedStore::Edit(TaskId task, const TaskEdit& edit, std::string_view actor) {
     return Do<Result<void>>(
         Operation::kEdit,
-        Effect::kChange,
         [&](DirectStore& s) { return s.Edit(task, edit, actor); },
         task,
         edit,
@@ -337,14 +327,13 @@ Result<void> SharedStore::Edit(TaskId task, const TaskEdit& edit, std::string_vi
 
 std::optional<TaskRecord> SharedStore::Get(TaskId task) {
     return Do<std::optional<TaskRecord>>(
-        Operation::kGet, Effect::kRead, [&](DirectStore& s) { return s.Get(task); }, task
+        Operation::kGet, [&](DirectStore& s) { return s.Get(task); }, task
     );
 }
 
 std::optional<TaskId> SharedStore::FindByIdempotencyKey(TenantId tenant, std::string_view key) {
     return Do<std::optional<TaskId>>(
         Operation::kFindByIdempotencyKey,
-        Effect::kRead,
         [&](DirectStore& s) { return s.FindByIdempotencyKey(tenant, key); },
         tenant,
         key
@@ -353,74 +342,60 @@ std::optional<TaskId> SharedStore::FindByIdempotencyKey(TenantId tenant, std::st
 
 TaskPage SharedStore::List(const ListRequest& request) {
     return Do<TaskPage>(
-        Operation::kList, Effect::kRead, [&](DirectStore& s) { return s.List(request); }, request
+        Operation::kList, [&](DirectStore& s) { return s.List(request); }, request
     );
 }
 
 std::map<CountKey, std::int64_t> SharedStore::Counts(const TaskFilter& filter) {
     return Do<std::map<CountKey, std::int64_t>>(
-        Operation::kCounts, Effect::kRead, [&](DirectStore& s) { return s.Counts(filter); }, filter
+        Operation::kCounts, [&](DirectStore& s) { return s.Counts(filter); }, filter
     );
 }
 
 std::vector<AttemptRecord> SharedStore::Attempts(TaskId task) {
     return Do<std::vector<AttemptRecord>>(
-        Operation::kAttempts, Effect::kRead, [&](DirectStore& s) { return s.Attempts(task); }, task
+        Operation::kAttempts, [&](DirectStore& s) { return s.Attempts(task); }, task
     );
 }
 
 std::vector<AuditEntry> SharedStore::Audit(const AuditRequest& request) {
     return Do<std::vector<AuditEntry>>(
-        Operation::kAudit, Effect::kRead, [&](DirectStore& s) { return s.Audit(request); }, request
+        Operation::kAudit, [&](DirectStore& s) { return s.Audit(request); }, request
     );
 }
 
 std::vector<FinishedTask> SharedStore::Finished(std::span<const TaskId> tasks) {
     return Do<std::vector<FinishedTask>>(
-        Operation::kFinished,
-        Effect::kRead,
-        [&](DirectStore& s) { return s.Finished(tasks); },
-        Copy(tasks)
+        Operation::kFinished, [&](DirectStore& s) { return s.Finished(tasks); }, Copy(tasks)
     );
 }
 
 std::vector<Explanation> SharedStore::Explain(TaskId task, const ClaimRequest& claimer) {
     return Do<std::vector<Explanation>>(
-        Operation::kExplain,
-        Effect::kRead,
-        [&](DirectStore& s) { return s.Explain(task, claimer); },
-        task,
-        claimer
+        Operation::kExplain, [&](DirectStore& s) { return s.Explain(task, claimer); }, task, claimer
     );
 }
 
 void SharedStore::SetQueue(const QueueSettings& settings, std::string_view actor) {
     Do<void>(
-        Operation::kSetQueue,
-        Effect::kChange,
-        [&](DirectStore& s) { s.SetQueue(settings, actor); },
-        settings,
-        actor
+        Operation::kSetQueue, [&](DirectStore& s) { s.SetQueue(settings, actor); }, settings, actor
     );
 }
 
 std::vector<QueueRecord> SharedStore::Queues() {
-    return Do<std::vector<QueueRecord>>(Operation::kQueues, Effect::kRead, [](DirectStore& s) {
+    return Do<std::vector<QueueRecord>>(Operation::kQueues, [](DirectStore& s) {
         return s.Queues();
     });
 }
 
 HousekeepReply SharedStore::Housekeep(const HousekeepRequest& request) {
     return Do<HousekeepReply>(
-        Operation::kHousekeep,
-        Effect::kChange,
-        [&](DirectStore& s) { return s.Housekeep(request); },
-        request
+        Operation::kHousekeep, [&](DirectStore& s) { return s.Housekeep(request); }, request
     );
 }
 
 std::vector<CheckFinding> SharedStore::Check() {
-    return Do<std::vector<CheckFinding>>(Operation::kCheck, Effect::kRead, [](DirectStore& s) {
+    return Do<std::vector<CheckFinding>>(Operation::kCheck, [](DirectStore& s) {
         return s.Check();
     });
 }

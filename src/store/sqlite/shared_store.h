@@ -2,6 +2,7 @@
 // this process happens to be. When the owner is gone, the next call finds a new one, or becomes it.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -65,21 +66,24 @@ private:
         std::unique_ptr<Server> server;
         std::unique_ptr<Client> client;  // or not
     };
-    enum class Effect : std::uint8_t { kRead, kChange };
 
     std::shared_ptr<Role> Current();
     void Leave(const std::shared_ptr<Role>& role);
     std::shared_ptr<Role> FindRole();
     std::shared_ptr<Role> BecomeOwner(OwnerLock lock);
+    std::unique_ptr<Client> FindOwner();  // null: nobody serves
+    std::string StoppedOwner() const;
 
     template <class Reply, class Direct, class... Args>
-    Reply Do(Operation operation, Effect effect, Direct&& direct, const Args&... args);
+    Reply Do(Operation operation, Direct&& direct, const Args&... args);
 
     const SqliteOptions options_;
     const std::string socket_;
     const Opener self_;
     std::mutex mutex_;
     std::shared_ptr<Role> role_;  // guarded by mutex_; null: to be found
+    std::string why_failed_;      // guarded by mutex_: of the last search
+    std::atomic<int> failures_ = 0;
 };
 
 }  // namespace stint::store::lite

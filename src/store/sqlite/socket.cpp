@@ -2,15 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "store/store.h"
 
@@ -19,6 +22,7 @@ namespace stint::store::lite {
 namespace {
 
 constexpr std::size_t kNameMax = 80;
+constexpr std::size_t kShortFrame = 64 << 10;
 
 Unavailable Failed(std::string_view what, const std::string& path) {
     return Unavailable(fmt::format("cannot {} {}: {}", what, path, std::strerror(errno)));
@@ -56,6 +60,13 @@ bool SendAll(int fd, const char* data, std::size_t size) {
         size -= static_cast<std::size_t>(sent);
     }
     return true;
+}
+
+void SetTimeout(const Fd& fd, int option, Duration timeout) {
+    timeval value{};
+    value.tv_sec = timeout.count() / 1000;
+    value.tv_usec = timeout.count() % 1000 * 1000;
+    setsockopt(fd.get(), SOL_SOCKET, option, &value, sizeof value);
 }
 
 Received ReceiveAll(int fd, char* data, std::size_t size) {
@@ -97,7 +108,7 @@ std::string SocketPath(const std::string& database) {
 
 Fd Listen(const std::string& path, int backlog) {
     Address address(path);
-    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd.valid()) throw Failed("make a socket for", path);
     unlink(path.c_str());  // a stale one: only the holder of the lock gets here
     if (bind(fd.get(), address.get(), Address::size()) != 0) throw Failed("make the socket", path);
@@ -107,10 +118,11 @@ Fd Listen(const std::string& path, int backlog) {
     return fd;
 }
 
-std::optional<Fd> Connect(const std::string& path) {
+std::optional<Fd> Connect(const std::string& path, Duration timeout) {
     Address address(path);
     Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd.valid()) throw Failed("make a socket for", path);
+    SetSendTimeout(fd, timeout);
     while (connect(fd.get(), address.get(), Address::size()) != 0) {
         if (errno == EINTR) continue;
         return std::nullopt;
@@ -119,10 +131,21 @@ std::optional<Fd> Connect(const std::string& path) {
 }
 
 void SetReceiveTimeout(const Fd& fd, Duration timeout) {
-    timeval value{};
-    value.tv_sec = timeout.count() / 1000;
-    value.tv_usec = timeout.count() % 1000 * 1000;
-    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &value, sizeof value);
+    SetTimeout(fd, SO_RCVTIMEO, timeout);
+}
+
+void SetSendTimeout(const Fd& fd, Duration timeout) {
+    SetTimeout(fd, SO_SNDTIMEO, timeout);
+}
+
+bool AwaitReadable(const Fd& fd, Duration timeout) {
+    base::Instant until = base::SystemClock().Now() + timeout;
+    while (true) {
+        auto left = std::chrono::ceil<Duration>(until - base::SystemClock().Now());
+        pollfd wait{fd.get(), POLLIN, 0};
+        int ready = poll(&wait, 1, static_cast<int>(std::max<Duration::rep>(left.count(), 0)));
+        if (ready >= 0 || errno != EINTR) return ready != 0;
+    }
 }
 
 Peer PeerOf(const Fd& fd) {
@@ -133,9 +156,19 @@ Peer PeerOf(const Fd& fd) {
 }
 
 bool SendFrame(const Fd& fd, std::string_view frame) {
-    std::uint64_t size = frame.size();
-    return SendAll(fd.get(), reinterpret_cast<const char*>(&size), sizeof size) &&
-           SendAll(fd.get(), frame.data(), frame.size());
+    return SendFrame(fd, {}, frame);
+}
+
+bool SendFrame(const Fd& fd, std::string_view head, std::string_view rest) {
+    std::uint64_t size = head.size() + rest.size();
+    std::string first(reinterpret_cast<const char*>(&size), sizeof size);
+    first += head;
+    // What is short goes in one call.
+    std::size_t inlined = rest.size() <= kShortFrame ? rest.size() : 0;
+    first += rest.substr(0, inlined);
+    rest.remove_prefix(inlined);
+    return SendAll(fd.get(), first.data(), first.size()) &&
+           SendAll(fd.get(), rest.data(), rest.size());
 }
 
 Received ReceiveFrame(const Fd& fd, std::string& frame, std::size_t most) {

@@ -34,9 +34,13 @@ std::string SocketPath(const std::string& database);
 // Both name paths of any length, by way of the directory's descriptor.
 Fd Listen(
     const std::string& path, int backlog
-);  // mode 0600; replaces a stale one; throws Unavailable
-std::optional<Fd> Connect(const std::string& path);  // nullopt: nobody listens
+);  // mode 0600; replaces a stale one; accepting does not block; throws Unavailable
+// nullopt: nobody listens, or the listener's queue stays full.
+std::optional<Fd> Connect(const std::string& path, Duration timeout);
 void SetReceiveTimeout(const Fd& fd, Duration timeout);
+void SetSendTimeout(const Fd& fd, Duration timeout);
+// False: nothing came, not even the end, within the timeout.
+bool AwaitReadable(const Fd& fd, Duration timeout);
 
 struct Peer {
     std::int64_t pid = 0;
@@ -44,8 +48,10 @@ struct Peer {
 };
 Peer PeerOf(const Fd& fd);
 
-// False: the other side is gone, and has not received the whole frame.
+// False: the other side is gone or takes nothing, and will not have received the whole frame once
+// the descriptor is closed.
 bool SendFrame(const Fd& fd, std::string_view frame);
+bool SendFrame(const Fd& fd, std::string_view head, std::string_view rest);  // of one frame
 
 enum class Received : std::uint8_t { kFrame, kGone, kTimeout, kTooLarge };
 Received ReceiveFrame(const Fd& fd, std::string& frame, std::size_t most);

@@ -29,8 +29,12 @@ struct SqliteOptions {
     int max_clients = 256;  // connections of other processes served at once
     Duration write_limit = std::chrono::seconds{5};  // for the host's own SQL in Write()
     Duration patience = std::chrono::seconds{10};  // how long to look for an owner, or to become it
-    Duration reply_timeout = std::chrono::seconds{30};  // for one answer of the owner
-    bool force_client = false;                          // never become the owner (tests)
+    Duration reply_timeout = std::chrono::seconds{30};  // for one answer of an owner that lives
+    Duration silence =
+        std::chrono::seconds{2};  // until an owner that gives no sign counts as stopped
+    Duration take_timeout = std::chrono::seconds{5};  // the owner: for a client to take an answer
+    std::size_t answer_max = std::size_t{256} << 20;  // the owner: bytes of one answer
+    bool force_client = false;                        // never become the owner (tests)
 };
 
 // Throws Unavailable (also for a file on a network file system) or WrongSchema.

@@ -248,18 +248,27 @@ void Ops::PublishTypes(std::span<const TypeDefaults> types) {
                 );
             types_.reset();
         }
-        // Tasks that came before their type was known get its defaults now.
+    }
+}
+
+int Ops::ResolveUnknown(std::span<const TypeDefaults> types, int limit) {
+    int resolved = 0;
+    TaskRow row;
+    for (const TypeDefaults& defaults : types) {
         std::vector<std::int64_t> unknown;
-        for (const Lane& lane : lanes_.All()) {
-            if (lane.type != defaults.type) continue;
-            sqlite::Rows rows = Sql("unknown_of_lane").Query(lane.id);
+        for (const Lane* lane : lanes_.OfTypes({defaults.type})) {
+            int left = limit - resolved - static_cast<int>(unknown.size());
+            sqlite::Rows rows = Sql("unknown_of_lane").Query(lane->id, left);
             while (rows.Next()) unknown.push_back(rows.Int(0));
         }
-        TaskRow row;
         for (std::int64_t id : unknown) {
-            if (Load(TaskId(id), row)) ApplyDefaults(row, defaults);
+            bool found = Load(TaskId(id), row);
+            CHECK(found);
+            ApplyDefaults(row, defaults);
         }
+        resolved += static_cast<int>(unknown.size());
     }
+    return resolved;
 }
 
 void Ops::ApplyDefaults(TaskRow& row, const TypeDefaults& defaults) {

@@ -36,17 +36,6 @@ Writer::Writer(const Options& options)
     : unclean_(WasUnclean(options.path)),
       db_(options.path, {.role = sqlite::OpenOptions::Role::kWriter}),
       ops_(db_, *options.clock, *options.random) {
-    if (unclean_) {
-        std::string verdict = db_.PragmaText("quick_check");
-        if (verdict != "ok") {
-            throw Unavailable(fmt::format(
-                "{} is damaged after an unclean end ({}): restore a backup, or recover it with "
-                "`sqlite3 FILE .recover`",
-                options.path,
-                verdict
-            ));
-        }
-    }
     if (options.migrate) {
         Migrate(db_);
     } else {
@@ -65,13 +54,14 @@ Writer::~Writer() {
     thread_.join();
 }
 
-void Writer::Run(const std::function<void(Ops&)>& work) {
+void Writer::Run(const std::function<void(Ops&)>& work, Work whose) {
     CHECK_WHY(
         std::this_thread::get_id() != thread_.get_id(),
         "inside Write(), use the transaction it gives, not the store"
     );
     auto member = std::make_shared<Member>();
     member->work = &work;
+    member->whose = whose;
     std::unique_lock lock(mutex_);
     if (stop_) throw Unavailable("the store is closing");
     if (queue_.size() >= kQueued) {
@@ -84,6 +74,18 @@ void Writer::Run(const std::function<void(Ops&)>& work) {
     member->answered.wait(lock, [&member] { return member->done; });
     lock.unlock();
     if (member->error) std::rethrow_exception(member->error);
+}
+
+void Writer::Break(const std::string& why) {
+    std::lock_guard guard(mutex_);
+    if (why_broken_.empty()) why_broken_ = why;
+    broken_ = true;
+}
+
+void Writer::RequireSound() {
+    if (!broken_) return;
+    std::lock_guard guard(mutex_);
+    throw Unavailable(why_broken_);
 }
 
 Writer::Totals Writer::totals() {
@@ -140,6 +142,7 @@ bool Writer::RunMember(Member& member, bool alone) {
         if (!alone) savepoint.emplace(db_);
         ops_.BeginMember();
         (*member.work)(ops_);
+        if (!db_.in_transaction()) throw Unavailable("the transaction was undone: try again");
         ops_.EndMember();
         if (savepoint) savepoint->Release();
         return true;
@@ -152,36 +155,56 @@ bool Writer::RunMember(Member& member, bool alone) {
     return db_.in_transaction() && !alone;
 }
 
-void Writer::RunGroup(Group& group) {
-    if (!broken_.empty()) {
-        FailAll(group, group.size(), std::make_exception_ptr(Unavailable(broken_)));
-        return Answer(group);
-    }
+void Writer::RunGroup(const Group& group) {
+    Group left = group;
+    while (!left.empty()) left = RunOnce(left);
+    Answer(group);
+}
+
+// Commits the group; returns those that must be run again because one member undid them all.
+Writer::Group Writer::RunOnce(const Group& group) {
     std::size_t ran = 0;
     try {
+        RequireSound();
         sqlite::Transaction transaction(db_);
         bool whole = true;
         while (whole && ran < group.size()) whole = RunMember(*group[ran++], group.size() == 1);
-        if (!whole && group.size() > 1) {
-            // A full disk and the like undo everything: nobody before it was stored, nobody behind
-            // it was tried.
-            FailAll(group, group.size(), group[ran - 1]->error);
-        }
-        if (whole) {
-            base::TestPoint("sqlite.before_commit");
-            transaction.Commit();
-            base::TestPoint("sqlite.committed");
-        }
+        if (!whole) return WithoutTheCulprit(group, ran);
+        base::TestPoint("sqlite.before_commit");
+        transaction.Commit();
+        base::TestPoint("sqlite.committed");
+    } catch (const Unavailable&) {
+        FailAll(group, group.size(), std::current_exception());
     } catch (const sqlite::Error& error) {
         if (error.is_io() && ran > 0) {
             // What reached the disk is not known, and a disk that failed once cannot be believed
             // when it says "synced" next time.
-            broken_ = fmt::format("the disk failed ({}): restart when it is well", error.what());
+            Break(fmt::format("the disk failed ({}): restart when it is well", error.what()));
             FailAll(group, ran, std::make_exception_ptr(CommitUnknown(error.what())));
         }
         FailAll(group, group.size(), AsUnavailable(error));
     }
-    Answer(group);
+    return {};
+}
+
+// The last member that ran has undone everything. A host's statement is its own affair; a full disk
+// and the like would stop the others as well.
+Writer::Group Writer::WithoutTheCulprit(const Group& group, std::size_t ran) {
+    const bool hosts = group[ran - 1]->whose == Work::kHosts;
+    Group again;
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        Member& member = *group[i];
+        if (member.error) continue;
+        if (hosts && (i >= ran || member.whose == Work::kOurs)) {
+            again.push_back(group[i]);
+        } else {
+            member.error = std::make_exception_ptr(Unavailable(
+                "another change of the same commit undid the transaction; nothing of this one was "
+                "stored: try again"
+            ));
+        }
+    }
+    return again;
 }
 
 }  // namespace stint::store::lite

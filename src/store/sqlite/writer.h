@@ -2,11 +2,13 @@
 //
 // Group commit. Callers queue members; the thread takes all that are queued, runs each inside its
 // own savepoint of one transaction, commits once and answers all. While it waits for the disk the
-// next group gathers. A member that fails is rolled back alone.
+// next group gathers. A member that fails is rolled back alone. A host's SQL can undo the whole
+// transaction (SQLite does when it interrupts a write): then the others are run again without it.
 //
 //   caller ──Run(member)──▶ queue ──▶ BEGIN IMMEDIATE · member · member · … · COMMIT ──▶ answers
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -27,7 +29,7 @@ namespace stint::store::lite {
 
 class Writer {
 public:
-    // Opens the file, checks it after an unclean end, brings the schema up to date.
+    // Opens the file and brings the schema up to date.
     struct Options {
         std::string path;
         base::Clock* clock = nullptr;
@@ -38,9 +40,19 @@ public:
     explicit Writer(const Options& options);
     ~Writer();  // what is queued is still written
 
+    enum class Work : std::uint8_t {
+        kOurs,   // may be run again when the transaction was lost
+        kHosts,  // the host's own code: called once
+    };
     // Runs `member` in the next group and returns when it is committed. Throws what it threw, or
     // Unavailable (nothing was changed), or CommitUnknown.
-    void Run(const std::function<void(Ops&)>& member);
+    void Run(const std::function<void(Ops&)>& member, Work whose = Work::kOurs);
+
+    // Nothing is written any more, and nothing that is read can be believed.
+    void Break(const std::string& why);
+    void RequireSound();  // throws Unavailable after Break()
+
+    bool unclean() const { return unclean_; }  // the last owner did not close the file
 
     // How many members and groups were committed: shows that groups form.
     struct Totals {
@@ -53,6 +65,7 @@ public:
 private:
     struct Member {
         const std::function<void(Ops&)>* work = nullptr;
+        Work whose = Work::kOurs;
         std::exception_ptr error;
         bool done = false;
         std::condition_variable answered;
@@ -60,22 +73,25 @@ private:
     using Group = std::deque<std::shared_ptr<Member>>;
 
     void Loop();
-    void RunGroup(Group& group);
+    void RunGroup(const Group& group);
+    Group RunOnce(const Group& group);
     bool RunMember(Member& member, bool alone);
+    Group WithoutTheCulprit(const Group& group, std::size_t ran);
     void Answer(const Group& group);
     void FailAll(const Group& group, std::size_t count, std::exception_ptr error);
 
-    const bool unclean_;  // the last owner did not close the file; asked before it is opened
+    const bool unclean_;  // asked before the file is opened
     // Only the writer's thread, once it runs.
     sqlite::Connection db_;
     Ops ops_;
-    std::string broken_;  // why nothing can be written any more; empty = all is well
 
+    std::atomic<bool> broken_ = false;
     std::mutex mutex_;
     std::condition_variable wake_;
-    Group queue_;        // guarded by mutex_
-    bool stop_ = false;  // guarded by mutex_
-    Totals totals_;      // guarded by mutex_
+    Group queue_;             // guarded by mutex_
+    bool stop_ = false;       // guarded by mutex_
+    std::string why_broken_;  // guarded by mutex_
+    Totals totals_;           // guarded by mutex_
     std::jthread thread_;
 };
 

@@ -177,6 +177,15 @@ INSERT INTO stint_status (id, code) VALUES
     (0, 'OPEN'), (1, 'IN_PROGRESS'), (2, 'BLOCKED'), (3, 'BACKGROUND'),
     (4, 'COMPLETE'), (5, 'ERROR'), (6, 'CANCELLED'), (7, 'DEAD');
 
+CREATE TABLE stint_event (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+) STRICT;
+INSERT INTO stint_event (id, name) VALUES
+    (0, 'submit'), (1, 'claim'), (2, 'retry_due'), (3, 'complete'), (4, 'block'), (5, 'unblock'), (6, 'background'),
+    (7, 'fail_retryable'), (8, 'fail_final'), (9, 'snooze'), (10, 'release'), (11, 'reclaim'), (12, 'quarantine'),
+    (13, 'background_timeout'), (14, 'cancel'), (15, 'expire'), (16, 'operator_retry'), (17, 'edit');
+
 CREATE TABLE stint_task_dep (
     task INTEGER NOT NULL,
     depends_on INTEGER NOT NULL,

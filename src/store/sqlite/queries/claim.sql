@@ -1,10 +1,10 @@
 -- name: ready_heads
-SELECT id, urgency, position, start_by FROM stint_task
+SELECT id, urgency, position, state, due_at, start_by, flags FROM stint_task
 WHERE wait = 1 AND lane = ? AND (urgency, position) > (?, ?)
 ORDER BY urgency, position LIMIT ?;
 
 -- name: suspect_heads
-SELECT id, urgency, position, start_by FROM stint_task
+SELECT id, urgency, position, state, due_at, start_by, flags FROM stint_task
 WHERE wait = 3 AND lane = ? AND (urgency, position) > (?, ?)
 ORDER BY urgency, position LIMIT ?;
 
@@ -31,4 +31,4 @@ ORDER BY deadline_at LIMIT ?;
 SELECT id FROM stint_task WHERE start_by IS NOT NULL AND wait > 0 AND start_by <= ? ORDER BY start_by LIMIT ?;
 
 -- name: unknown_of_lane
-SELECT id FROM stint_task WHERE flags & 1 AND wait > 0 AND lane = ?;
+SELECT id FROM stint_task WHERE flags & 1 AND wait > 0 AND lane = ? LIMIT ?;

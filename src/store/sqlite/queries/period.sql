@@ -8,7 +8,7 @@ INSERT INTO stint_period (kind, keep_ms, starts_at, ends_at) VALUES (?, ?, ?, ?)
 SELECT id, kind, keep_ms, starts_at, ends_at FROM stint_period ORDER BY ends_at DESC, id DESC;
 
 -- name: period_expired
-SELECT id, kind, keep_ms FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id LIMIT ?;
+SELECT id, kind, keep_ms FROM stint_period WHERE ends_at + keep_ms * 1000 <= ? ORDER BY id;
 
 -- name: period_remove
 DELETE FROM stint_period WHERE id = ?;
@@ -108,55 +108,72 @@ CREATE TABLE stint_audit_{p} (
 CREATE INDEX stint_audit_{p}_task ON stint_audit_{p} (task);
 CREATE TRIGGER stint_audit_{p}_no_update BEFORE UPDATE ON stint_audit_{p}
 BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END;
+-- REPLACE removes the row that is in its way without asking the trigger below.
+CREATE TRIGGER stint_audit_{p}_no_replace BEFORE INSERT ON stint_audit_{p}
+WHEN EXISTS (SELECT 1 FROM stint_audit_{p} WHERE seq = NEW.seq)
+BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END;
 CREATE TRIGGER stint_audit_{p}_no_delete BEFORE DELETE ON stint_audit_{p}
 BEGIN SELECT RAISE(ABORT, 'the audit log cannot be changed'); END;
 
 -- name: view_task_live
--- No JSON functions: a reader that does not trust the schema may not call them from a view.
+-- The columns are those of every store's view, in the same order. No JSON functions: a reader that
+-- does not trust the schema may not call them from a view.
 SELECT t.id, l.tenant AS tenant_id, t.parent AS parent_id, l.type, t.state AS status,
-       255 - t.urgency AS priority, t.input,
-       t.error AS output,
-       CASE WHEN t.error IS NULL THEN NULL ELSE substr(t.error, -17) = '"retryable":true}' END AS retryable,
-       max(t.attempt - 1, 0) AS retry_count,
-       CASE WHEN t.session IS NULL THEN NULL ELSE t.node END AS executor,
+       255 - t.urgency AS priority, t.input, t.error AS output,
+       CASE WHEN t.error IS NOT NULL THEN substr(t.error, -17) = '"retryable":true}' END AS retryable,
+       max(t.attempt - 1, 0) AS retry_count, t.node AS executor,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch') AS created_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.claimed_at / 1e6, 'unixepoch') AS claimed_at,
        NULL AS completed_at,
        strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(s.lease_until, t.deadline_at) / 1e6, 'unixepoch') AS expires_at,
-       lower(hex(s.id)) AS lease_owner,
-       strftime('%Y-%m-%dT%H:%M:%fZ', coalesce(s.lease_until, t.deadline_at) / 1e6, 'unixepoch') AS lease_timeout,
+       l.queue,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.due_at / 1e6, 'unixepoch') AS due_at,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.start_by / 1e6, 'unixepoch') AS start_by,
+       t.attempt, t.claim_no, t.generation,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch') AS updated_at,
+       t.tags, t.unique_key,
+       CASE WHEN s.id IS NOT NULL THEN lower(substr(hex(s.id), 1, 8) || '-' || substr(hex(s.id), 9, 4) || '-' || substr(hex(s.id), 13, 4) || '-' || substr(hex(s.id), 17, 4) || '-' || substr(hex(s.id), 21, 12)) END AS lease_owner,
+       strftime('%Y-%m-%dT%H:%M:%fZ', s.lease_until / 1e6, 'unixepoch') AS lease_timeout,
        t.attempt AS try_count,
        CASE WHEN t.retry IS NULL THEN 20
-            ELSE CAST(substr(t.retry, instr(t.retry, '"max_attempts":') + 15) AS INTEGER) END AS max_tries,
-       strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch') AS updated_at,
-       t.error AS exception, l.queue, t.reason
+            ELSE nullif(CAST(substr(t.retry, instr(t.retry, '"max_attempts":') + 15) AS INTEGER), 0) END AS max_tries,
+       CASE WHEN t.state = 1 THEN 'running' ELSE 'pending' END AS worker_status,
+       CASE WHEN t.state = 1 THEN '' ELSE coalesce(t.reason, '') END AS reason,
+       (t.flags & 8) <> 0 AS warning, t.error, (t.flags & 2) <> 0 AS cancel_requested,
+       NULL AS run_time
 FROM stint_task t JOIN stint_lane l ON l.id = t.lane LEFT JOIN stint_session s ON s.no = t.session
 
 -- name: view_task_history
-SELECT t.id, l.tenant, t.parent, l.type, t.state, 255 - t.urgency, t.input,
-       coalesce(t.output, t.error),
-       CASE WHEN t.error IS NULL THEN NULL ELSE substr(t.error, -17) = '"retryable":true}' END,
-       max(t.attempt - 1, 0),
-       NULL,
+SELECT t.id, l.tenant, t.parent, l.type, t.state,
+       255 - t.urgency AS priority, t.input, coalesce(t.output, t.error) AS output,
+       CASE WHEN t.error IS NOT NULL THEN substr(t.error, -17) = '"retryable":true}' END AS retryable,
+       max(t.attempt - 1, 0) AS retry_count, t.node AS executor,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.created_at / 1e6, 'unixepoch'),
        strftime('%Y-%m-%dT%H:%M:%fZ', t.claimed_at / 1e6, 'unixepoch'),
        strftime('%Y-%m-%dT%H:%M:%fZ', t.finished_at / 1e6, 'unixepoch'),
-       NULL, NULL, NULL,
-       t.attempt,
-       CASE WHEN t.retry IS NULL THEN 20
-            ELSE CAST(substr(t.retry, instr(t.retry, '"max_attempts":') + 15) AS INTEGER) END,
+       NULL, l.queue,
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.due_at / 1e6, 'unixepoch'),
+       strftime('%Y-%m-%dT%H:%M:%fZ', t.start_by / 1e6, 'unixepoch'),
+       t.attempt, t.claim_no, t.generation,
        strftime('%Y-%m-%dT%H:%M:%fZ', t.updated_at / 1e6, 'unixepoch'),
-       t.error, l.queue, t.reason
+       t.tags, t.unique_key, NULL, NULL, t.attempt,
+       CASE WHEN t.retry IS NULL THEN 20
+            ELSE nullif(CAST(substr(t.retry, instr(t.retry, '"max_attempts":') + 15) AS INTEGER), 0) END AS max_tries,
+       CASE WHEN t.state = 4 THEN 'done' ELSE 'error' END AS worker_status,
+       coalesce(t.reason, '') AS reason,
+       (t.flags & 8) <> 0 AS warning, t.error, (t.flags & 2) <> 0 AS cancel_requested,
+       (t.finished_at - t.claimed_at) / 1e6 AS run_time
 FROM stint_history_{p} t JOIN stint_lane l ON l.id = t.lane
 
 -- name: view_audit_head
-SELECT NULL AS seq, NULL AS task_id, NULL AS tenant_id, NULL AS from_status, NULL AS to_status,
+SELECT NULL AS id, NULL AS task_id, NULL AS tenant_id, NULL AS from_status, NULL AS to_status,
        NULL AS event, NULL AS attempt, NULL AS generation, NULL AS session, NULL AS actor, NULL AS reason,
        NULL AS created_at
 WHERE false
 
 -- name: view_audit_part
-SELECT a.seq, a.task, a.tenant, f.code, t.code, a.event, a.attempt, a.generation, lower(hex(a.session)),
-       a.actor, a.reason, strftime('%Y-%m-%dT%H:%M:%fZ', a.at / 1e6, 'unixepoch')
-FROM stint_audit_{p} a LEFT JOIN stint_status f ON f.id = a.from_state
+SELECT a.seq, a.task, a.tenant, f.code, t.code, e.name, a.attempt, a.generation,
+       CASE WHEN a.session IS NOT NULL THEN lower(substr(hex(a.session), 1, 8) || '-' || substr(hex(a.session), 9, 4) || '-' || substr(hex(a.session), 13, 4) || '-' || substr(hex(a.session), 17, 4) || '-' || substr(hex(a.session), 21, 12)) END,
+       coalesce(a.actor, ''), coalesce(a.reason, ''), strftime('%Y-%m-%dT%H:%M:%fZ', a.at / 1e6, 'unixepoch')
+FROM stint_audit_{p} a JOIN stint_event e ON e.id = a.event LEFT JOIN stint_status f ON f.id = a.from_state
 JOIN stint_status t ON t.id = a.to_state

@@ -39,11 +39,9 @@ SELECT id, hostname, last_seen FROM stint_node ORDER BY hostname;
 INSERT INTO stint_session (id, node, hostname, pid, state, worker_state, slots, running, queues, types, version,
     started_at, renewed_at, lease_until, opener_handle, opener_process)
 VALUES (?, ?, ?, ?, 0, '', ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET node = excluded.node, hostname = excluded.hostname, pid = excluded.pid,
-    slots = excluded.slots, queues = excluded.queues, types = excluded.types, version = excluded.version,
-    started_at = excluded.started_at, renewed_at = excluded.renewed_at, lease_until = excluded.lease_until,
-    opener_handle = excluded.opener_handle, opener_process = excluded.opener_process
-RETURNING no;
+-- An id that is there already stays as it is: a session that is over is never brought back.
+ON CONFLICT (id) DO UPDATE SET node = node
+RETURNING node;
 
 -- name: session_find
 SELECT no, node, state, lease_until, hostname FROM stint_session WHERE id = ?;
