@@ -66,6 +66,11 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
     CHECK(options.slots > 0 && options.slots <= model::limits::kSlots);
     CHECK(options.claim_ahead >= 0);
     settler.OnPush([this] { settle_pulse.Poke(); });
+    settler.OnGiveUp([this](SessionId id) {
+        session.Retire(id);
+        renew_pulse.Poke();
+        claim_pulse.Poke();
+    });
     claimer.OnHint([this] { claim_pulse.Poke(); });
     executor.OnEnd([this] {
         if (claimer.wants_room()) claim_pulse.Poke();
@@ -216,12 +221,12 @@ base::Instant Worker::Core::SettleOnce() {
         bool did = settler.Once();
         machine.TryFire(WorkerEvent::kReported);
         if (did) settled_pulse.Poke();
-        return did ? base::Instant::min() : parts.clock.Now() + Duration{10};
+        // Another thread has them now: they may come back.
+        if (!did && settler.sending()) return parts.clock.Now() + Duration{10};
+        return settler.next_try();
     });
     if (claimer.wants_room()) claim_pulse.Poke();
-    return next == base::Instant::min()
-               ? (settler.idle() ? base::Instant::max() : parts.clock.Now())
-               : next;
+    return next;
 }
 
 base::Instant Worker::Core::RenewOnce() {

@@ -108,7 +108,7 @@ TEST(Settle, WithoutASpoolOutcomesWaitInMemory) {
     EXPECT_EQ(rig.StateOf(id), State::kComplete);
 }
 
-TEST(Settle, OneOutcomeTheStoreRefusesDoesNotHoldUpTheOthers) {
+TEST(Settle, OneOutcomeThatCannotBeStoredDoesNotHoldUpTheOthers) {
     SettleRig rig;
     rig.Open();
     TaskId first = rig.Submit("t");
@@ -117,12 +117,108 @@ TEST(Settle, OneOutcomeTheStoreRefusesDoesNotHoldUpTheOthers) {
     rig.worker->RunOneAttempt();
     rig.worker->RunOneAttempt();
     // The batch, then the last of them alone: each refused once.
-    rig.store.Next("settle", Trouble::kBug, 2);
+    rig.store.Next("settle", Trouble::kUnstorable, 2);
     rig.worker->SettleOnce();
     EXPECT_EQ(rig.worker->unsettled(), 0);
     EXPECT_EQ(rig.StateOf(first), State::kComplete);
     EXPECT_EQ(rig.StateOf(second), State::kDead);
     EXPECT_EQ(rig.Get(second).error->klass, "outcome");
+}
+
+TEST(Settle, ARefusalThatDoesNotBlameTheOutcomeIsTriedAgainAndHoldsUpNobody) {
+    SettleRig rig;
+    rig.Open();
+    TaskId first = rig.Submit("t");
+    TaskId second = rig.Submit("t");
+    rig.worker->ClaimOnce();
+    rig.worker->RunOneAttempt();
+    rig.worker->RunOneAttempt();
+    // A missing right, a bug of the server: the batch, then the last of them alone.
+    rig.store.Next("settle", Trouble::kBug, 2);
+    base::Instant next = rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(first), State::kComplete);
+    EXPECT_EQ(rig.StateOf(second), State::kInProgress);
+    EXPECT_EQ(next - rig.clock.Now(), model::limits::kRefusalDelay);
+    EXPECT_EQ(rig.worker->unsettled(), 1);
+    TaskId third = rig.Finish();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(third), State::kComplete) << "it does not wait for the refused one";
+    EXPECT_EQ(rig.StateOf(second), State::kInProgress);
+    rig.clock.Advance(model::limits::kRefusalDelay);
+    EXPECT_EQ(rig.worker->SettleOnce(), base::Instant::max());
+    EXPECT_EQ(rig.StateOf(second), State::kComplete);
+    EXPECT_EQ(rig.Get(second).attempt, 1);
+}
+
+TEST(Settle, ARefusalAfterTheCommitIsNotTakenForALostLease) {
+    SettleRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kBugAfter);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.metrics.completed, 1u);
+    EXPECT_EQ(rig.metrics.lost, 0u);
+}
+
+TEST(Settle, ARefusedOutcomeIsTriedEverLessOften) {
+    SettleRig rig;
+    rig.Open();
+    rig.Finish();
+    rig.store.Next("settle", Trouble::kBug, 1'000);
+    auto wait = [&] {
+        auto next = rig.worker->SettleOnce() - rig.clock.Now();
+        rig.clock.Advance(next);
+        return next;
+    };
+    EXPECT_EQ(wait(), 100ms);
+    EXPECT_EQ(wait(), 200ms);
+    EXPECT_EQ(wait(), 400ms);
+    for (int i = 0; i < 10; ++i) wait();
+    EXPECT_EQ(wait(), 30s);
+}
+
+// An outcome that is given up takes its lease with it: the task comes back, and as one that ran.
+void ExpectGivenUp(SettleRig& rig, TaskId id, SessionId session) {
+    EXPECT_EQ(rig.worker->unsettled(), 0);
+    EXPECT_TRUE(rig.Logged("an outcome is given up"));
+    EXPECT_NE(rig.worker->session(), session) << "nothing more is claimed under it";
+    rig.clock.Advance(5s);
+    rig.worker->ClaimOnce();
+    rig.worker->RenewOnce();  // leaves the retired one to expire
+    rig.clock.Advance(1s);
+    rig.worker->SweepOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kOpen);
+    EXPECT_TRUE(rig.Get(id).suspect);
+}
+
+TEST(Settle, AnOutcomeRefusedForTooLongIsGivenUpWithItsSession) {
+    SettleRig rig;
+    rig.Open();
+    SessionId session = rig.worker->session();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kBug, 2 * model::limits::kSettleRefusals);
+    for (int i = 0; i < model::limits::kSettleRefusals; ++i) {
+        ASSERT_EQ(rig.worker->unsettled(), 1) << i;
+        rig.worker->SettleOnce();
+        rig.worker->RenewOnce();
+        // Thirty seconds are more than a lease; the heartbeats go on meanwhile.
+        for (int k = 0; k < 6; ++k) {
+            rig.clock.Advance(5s);
+            rig.worker->RenewOnce();
+        }
+    }
+    ExpectGivenUp(rig, id, session);
+}
+
+TEST(Settle, AnOutcomeThatNotEvenAsAFailureCanBeStoredIsGivenUpWithItsSession) {
+    SettleRig rig;
+    rig.Open();
+    SessionId session = rig.worker->session();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kUnstorable, 3);  // the batch, alone, and in plain words
+    rig.worker->SettleOnce();
+    ExpectGivenUp(rig, id, session);
 }
 
 struct SpoolRig : SettleRig {
@@ -160,6 +256,28 @@ TEST(SpoolReplay, OurOwnSpoolIsReplayedWhenTheStoreAnswersAgain) {
     rig.worker->SettleOnce();
     EXPECT_EQ(rig.StateOf(id), State::kComplete);
     EXPECT_EQ(rig.worker->SettleOnce(), base::Instant::max());
+}
+
+TEST(SpoolReplay, ARefusedOutcomeIsAsSafeAsOneThatFoundNoStore) {
+    SpoolRig rig;
+    rig.Open();
+    TaskId refused = rig.Finish();
+    rig.store.Next("settle", Trouble::kBug, 2);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.metrics.spooled, 1u);
+    EXPECT_EQ(rig.worker->unsettled(), 0) << "in the spool now";
+    TaskId other = rig.Finish();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(other), State::kComplete);
+    EXPECT_EQ(rig.StateOf(refused), State::kInProgress) << "not before its time";
+    rig.clock.Advance(model::limits::kRefusalDelay);
+    rig.store.Next("settle", Trouble::kBug, 2);
+    auto next = rig.worker->SettleOnce() - rig.clock.Now();
+    EXPECT_EQ(next, 2 * model::limits::kRefusalDelay) << "its count went through the spool";
+    rig.worker.reset();  // dies
+    rig.Open();
+    EXPECT_EQ(rig.StateOf(refused), State::kComplete);
+    EXPECT_EQ(rig.SpoolFiles(), 0u);
 }
 
 TEST(SpoolReplay, IsFencedByTheToken) {

@@ -83,6 +83,7 @@ std::string EncodeReport(const Report& report) {
         {"stderr", s.stderr_tail},
         {"crashed", s.crashed},
         {"queue", report.queue},
+        {"refusals", report.refusals},
     };
     if (s.error) {
         body["error"] = {
@@ -133,6 +134,7 @@ std::optional<Report> DecodeReport(std::string_view text) {
         }
         if (body.contains("exit_code")) s.exit_code = body["exit_code"].get<int>();
         if (body.contains("exit_signal")) s.exit_signal = body["exit_signal"].get<int>();
+        report.refusals = body.value("refusals", 0);
         report.uncertain = true;  // the process may have died after the store took it
         return report;
     } catch (const json::exception&) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "engine/state_file.h"
 #include "store/store.h"
@@ -23,6 +24,8 @@ struct Report {
     std::string queue;
     // The store may have it already: ask before sending.
     bool uncertain = false;
+    int refusals = 0;            // alone, for a reason that does not blame it
+    base::Instant not_before{};  // of the next try, while this process lives
 };
 
 class Spool {

@@ -36,6 +36,8 @@ inline constexpr std::size_t kSpoolBytes = 64
 inline constexpr int kSubmitBatch = 10'000;
 inline constexpr int kClaimBatch = 1'000;
 inline constexpr int kSettleBatch = 1'000;
+inline constexpr int kSettleRefusals = 20;  // then an outcome is given up, after some six minutes
+inline constexpr int kGivenUpKept = 1'000;  // outcomes remembered until their session is recovered
 inline constexpr int kReclaimBatch = 1'000;  // tasks moved by one reclaim call
 inline constexpr int kListPage = 1'000;
 inline constexpr int kListPageDefault = 100;
@@ -62,6 +64,8 @@ inline constexpr Duration kDelayMax = hours{24 * 366 * 10};
 inline constexpr Duration kRetention = hours{24 * 90};
 inline constexpr Duration kRetentionMax = hours{24 * 366 * 20};
 inline constexpr Duration kIdempotencyRetention = hours{24 * 7};
+inline constexpr Duration kRefusalDelay = std::chrono::milliseconds{100};  // doubled per refusal
+inline constexpr Duration kRefusalDelayMax = seconds{30};
 inline constexpr Duration kCrashDelay = std::chrono::milliseconds{250};  // doubled per crash
 inline constexpr Duration kCrashDelayMax = seconds{30};
 

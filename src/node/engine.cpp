@@ -199,6 +199,8 @@ Result<void> Finish(Engine::Impl& impl, store::BackgroundFinish finish, std::str
         return Error{Code::kUnknown, error.what()};
     } catch (const store::Unavailable& error) {
         return Error{Code::kUnavailable, error.what()};
+    } catch (const store::Unstorable& error) {
+        return Error{Code::kInvalid, error.what()};
     }
 }
 
@@ -231,6 +233,8 @@ Result<void> Engine::Write(const std::function<Result<void>(Transaction&)>& work
         return Error{Code::kUnknown, error.what()};
     } catch (const store::Unavailable& error) {
         return Error{Code::kUnavailable, error.what()};
+    } catch (const store::Unstorable& error) {
+        return Error{Code::kInvalid, error.what()};
     }
 }
 

@@ -59,6 +59,7 @@ enum class Outcome : std::uint8_t {
     kUnavailable,
     kCommitUnknown,
     kWrongSchema,
+    kUnstorable,
 };
 
 struct OwnerHello {
