@@ -105,8 +105,7 @@ bool Settler::idle() const {
     return size() == 0 && spool_.empty();
 }
 
-bool Settler::Due() const {
-    base::Instant now = parts_.clock.Now();
+bool Settler::Due(base::Instant now) const {
     if (!spool_.empty() && replay_at_ <= now) return true;
     return std::any_of(queue_.begin(), queue_.end(), [&](const Report& report) {
         return report.not_before <= now;
@@ -153,9 +152,10 @@ void Settler::PutBack(std::vector<Report> reports) {
 }
 
 bool Settler::Once() {
+    base::Instant now = parts_.clock.Now();
     {
         std::lock_guard guard(mutex_);
-        if (busy_ || !Due()) return false;
+        if (busy_ || !Due(now)) return false;
         busy_ = true;
     }
     // What is not concluded when we leave, by whichever way, goes back or to the spool.
@@ -428,6 +428,8 @@ void Settler::Secure(std::vector<Report> reports) {
         parts_.log.Warn(
             "the store is away; outcomes are spooled", {{"count", std::to_string(reports.size())}}
         );
+        std::lock_guard guard(mutex_);
+        replay_at_ = {};  // as soon as it answers, whatever else the spool holds
         return;
     }
     PutBack(std::move(reports));
@@ -448,9 +450,10 @@ void Settler::KeepRefused(std::vector<Report> reports) {
 }
 
 void Settler::ReplaySpool() {
+    base::Instant now = parts_.clock.Now();
     {
         std::lock_guard guard(mutex_);
-        if (spool_.empty() || replay_at_ > parts_.clock.Now()) return;
+        if (spool_.empty() || replay_at_ > now) return;
     }
     std::vector<Report> refused = Replay(spool_.Read());
     spool_.Clear();
@@ -485,7 +488,7 @@ void Settler::ReplayOrphans() {
              {"outcomes", std::to_string(orphan.reports.size())}}
         );
         KeepRefused(Replay(std::move(orphan.reports)));
-        orphan.file.Remove();
+        orphan.Remove();
     }
     SignalAll();
 }

@@ -63,7 +63,7 @@ public:
     bool spooled() const { return !spool_.empty(); }
 
 private:
-    bool Due() const;  // under mutex_
+    bool Due(base::Instant now) const;  // under mutex_
     std::vector<Report> Take();
     void PutBack(std::vector<Report> reports);
     void Send(std::vector<Report>& reports);
@@ -100,7 +100,7 @@ private:
         SessionId session;
         Ran ran;
     };
-    std::map<LeaseToken, Trace> traces_;     // guarded by mutex_
+    std::map<LeaseToken, Trace> traces_;      // guarded by mutex_
     std::deque<LeaseToken> given_up_traces_;  // guarded by mutex_: oldest first
 
     std::vector<wake::Hint> hints_;  // touched by the one that is busy

@@ -364,24 +364,64 @@ TEST(SpoolFile, KeepsEveryFieldAndIgnoresATornTail) {
     EXPECT_TRUE(orphans.front().reports.back().uncertain);
 }
 
-TEST(SpoolFile, AFlippedBitEndsTheReading) {
+// Three records, the second of them damaged.
+struct DamagedSpool {
     TemporaryDirectory directory;
-    Report report;
-    report.settlement.task = TaskId(1);
-    report.settlement.token = LeaseToken(3, 4);
-    report.settlement.session = SessionId(5, 6);
-    std::string path;
-    {
-        Spool spool(directory.path(), {});
-        ASSERT_TRUE(spool.Append(std::vector{report, report}));
-        path = StateFiles(directory.path(), "spool-", ".log").front().string();
+    std::vector<std::string> log;
+    base::Logger logger{
+        [this](const LogRecord& record) {
+            std::string line(record.message);
+            for (const auto& [name, value] : record.fields) line += " " + value;
+            log.push_back(line);
+        },
+        "spool"};
+    std::unique_ptr<Spool> spool = std::make_unique<Spool>(directory.path(), logger);
+
+    DamagedSpool() {
+        std::vector<Report> reports(3);
+        for (int i = 0; i < 3; ++i) {
+            reports[i].settlement.task = TaskId(i + 1);
+            reports[i].settlement.token = LeaseToken(3, 4);
+            reports[i].settlement.session = SessionId(5, 6);
+        }
+        EXPECT_TRUE(spool->Append(reports));
+        std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(Path()) / 2));
+        file.put('\x7f');
     }
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-3, std::ios::end);
-    file.put('\x7f');
-    file.close();
-    Spool other(directory.path(), {});
-    EXPECT_EQ(other.Orphans().front().reports.size(), 1u);
+    std::string Path() { return StateFiles(directory.path(), "spool-", ".log").front().string(); }
+    static std::vector<TaskId> Tasks(const std::vector<Report>& reports) {
+        std::vector<TaskId> tasks;
+        for (const Report& report : reports) tasks.push_back(report.settlement.task);
+        return tasks;
+    }
+};
+
+TEST(SpoolFile, ADamagedRecordCostsItselfAloneAndACopyIsKept) {
+    DamagedSpool rig;
+    std::string path = rig.Path();
+    auto size = std::filesystem::file_size(path);
+    EXPECT_THAT(rig.Tasks(rig.spool->Read()), testing::ElementsAre(TaskId(1), TaskId(3)));
+    EXPECT_THAT(rig.Tasks(rig.spool->Read()), testing::SizeIs(2)) << "it was not emptied";
+    rig.spool->Clear();
+    EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), size);
+    EXPECT_THAT(rig.log, testing::ElementsAre(testing::HasSubstr(path + ".damaged"))) << "once";
+}
+
+TEST(SpoolFile, TheDamagedFileOfADeadProcessIsKeptAside) {
+    DamagedSpool rig;
+    std::string path = rig.Path();
+    rig.spool.reset();
+    Spool other(rig.directory.path(), rig.logger);
+    auto orphans = other.Orphans();
+    ASSERT_EQ(orphans.size(), 1u);
+    EXPECT_THAT(rig.Tasks(orphans.front().reports), testing::ElementsAre(TaskId(1), TaskId(3)));
+    orphans.front().Remove();
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_TRUE(std::filesystem::exists(path + ".damaged"));
+    EXPECT_THAT(rig.log, testing::ElementsAre(testing::HasSubstr(path + ".damaged")));
+    orphans.clear();
+    EXPECT_TRUE(other.Orphans().empty()) << "nobody takes it for a spool";
 }
 
 }  // namespace
