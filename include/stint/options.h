@@ -60,7 +60,10 @@ struct TransitionInfo {
     std::string_view event;
 };
 
-// Called by the worker around its own attempts. What they throw is logged and otherwise ignored.
+// Called by the worker around its own attempts, on its own threads. What they throw is logged and
+// otherwise ignored. One that blocks holds up what it is called from: before_attempt its attempt,
+// on_transition the claims or the reports. None may call Engine::Stop(), which would wait for
+// itself; that throws std::logic_error.
 struct Hooks {
     std::function<void(const AttemptInfo&)> before_attempt = {};
     std::function<void(const AttemptInfo&)> after_attempt = {};

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "base/thread.h"
+#include "engine/hooks.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
@@ -258,6 +259,7 @@ void Engine::Stop() {
 }
 
 void Engine::Stop(Duration drain) {
+    engine::InHook::Refuse("Engine::Stop()");
     engine::Worker* worker = nullptr;
     {
         std::lock_guard guard(impl_->lifecycle);
