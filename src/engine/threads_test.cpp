@@ -214,6 +214,7 @@ TEST(Threads, AHookAboutAGivenUpAttemptHoldsUpNoWatch) {
     rig.Handle("stuck", [gate](Context&, std::string_view) { return gate->Pass(), Done(); });
     rig.Handle("t", [](Context& context, std::string_view) -> Outcome<std::string> {
         EXPECT_TRUE(Eventually([&] { return context.stop().stop_requested(); }));
+        EXPECT_EQ(context.why(), StopReason::kTimeout) << "by the watch, not by the store";
         throw Retryable("timed out");
     });
     rig.Make().Start();
@@ -230,13 +231,19 @@ TEST(Threads, AHookAboutAGivenUpAttemptHoldsUpNoWatch) {
 TEST(Threads, AnIdleWorkerAsksAgainOnlyWhenItsIntervalIsOver) {
     ThreadedRig rig;
     rig.options.poll = {1s, 1s};
+    rig.options.lease = {.lease = 2s, .heartbeat_every = 600ms, .self_stop = 1'500ms};
     rig.options.sweep_every = 1h;
     rig.Handle("t", [](Context&, std::string_view) { return Done(); });
     rig.Make().Start();
     ASSERT_TRUE(Eventually([&] { return rig.worker->state() == WorkerState::kIdle; }));
     int asked = rig.store.calls("claim");
-    // The interval is between 0.8 and 1.2 s. Each step wakes all that sleep on the clock.
-    for (int i = 0; i < 12; ++i) rig.clock.Advance(100ms);
+    // The interval is between 0.8 and 1.2 s. All that sleep on the clock are woken together: when
+    // the heartbeat has been sent, a claim would have been, too.
+    auto heartbeats = rig.metrics.heartbeats.load();
+    rig.clock.Advance(700ms);
+    EXPECT_TRUE(Eventually([&] { return rig.metrics.heartbeats > heartbeats; }));
+    EXPECT_EQ(rig.store.calls("claim"), asked);
+    rig.clock.Advance(500ms);
     EXPECT_TRUE(Eventually([&] { return rig.store.calls("claim") > asked; }));
     EXPECT_EQ(rig.store.calls("claim"), asked + 1);
     rig.worker->Stop();
