@@ -6,6 +6,9 @@
 //
 // where RegisterHandlers(stint::HandlerRegistry&) registers the isolated handlers. Without that
 // line registering an isolated type fails with a message that shows it.
+//
+// The child leads a process group of its own. All of that group ends with the attempt, and with the
+// process that started it, however that one dies.
 #pragma once
 
 #include <stint/engine.h>

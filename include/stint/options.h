@@ -17,20 +17,23 @@
 namespace stint {
 
 // How long a worker may be silent before its tasks are taken over. Each worker stops its own tasks
-// before that (self_stop).
+// before that (self_stop): after more than two heartbeats that failed, and with at least a tenth of
+// the lease left.
 struct LeaseOptions {
     Duration lease = std::chrono::seconds{30};
     Duration heartbeat_every = std::chrono::seconds{10};
     Duration self_stop = std::chrono::seconds{22};
 
     static constexpr LeaseOptions Default() { return {}; }
+    // One busy machine, quick recovery.
     static constexpr LeaseOptions Brisk() {
         using namespace std::chrono_literals;
-        return {.lease = 10s, .heartbeat_every = 2s, .self_stop = 7s};
+        return {.lease = 8s, .heartbeat_every = 2s, .self_stop = 6s};
     }
+    // Many machines, slow links.
     static constexpr LeaseOptions Patient() {
         using namespace std::chrono_literals;
-        return {.lease = 120s, .heartbeat_every = 30s, .self_stop = 100s};
+        return {.lease = 120s, .heartbeat_every = 30s, .self_stop = 90s};
     }
 };
 
@@ -57,7 +60,10 @@ struct TransitionInfo {
     std::string_view event;
 };
 
-// Called by the worker around its own attempts. What they throw is logged and otherwise ignored.
+// Called by the worker around its own attempts, on its own threads. What they throw is logged and
+// otherwise ignored. One that blocks holds up what it is called from: before_attempt its attempt,
+// on_transition the claims or the reports. None may call Engine::Stop(), which would wait for
+// itself; that throws std::logic_error.
 struct Hooks {
     std::function<void(const AttemptInfo&)> before_attempt = {};
     std::function<void(const AttemptInfo&)> after_attempt = {};

@@ -16,7 +16,7 @@ struct Retry {
     enum class On : std::uint8_t {
         kRetryable,  // I/O errors, timeouts, stint::Retryable, Failed{.retryable = true}
         kAll,        // every failure
-        kNone,       // no failure; a crash of the worker is still recovered
+        kNone,       // no failure; a crash of the worker is still recovered, up to max_attempts
     };
     int max_attempts = 20;  // in all, the first included; 0 = no limit
     On on = On::kRetryable;
@@ -27,7 +27,22 @@ struct Retry {
     double jitter = 0.2;
     std::span<const Duration> delays = {};  // for kList; the last one repeats
 
+    // One attempt, whatever becomes of it: a failure is final, and so is a crash of the worker.
     static constexpr Retry Never() { return {.max_attempts = 1, .on = On::kNone}; }
+    // The first failure is final; crashes of the worker are recovered.
+    static constexpr Retry ErrorIsFinal() { return {.on = On::kNone}; }
+    // Errors that say they are worth it, counted, with growing pauses: the default.
+    static constexpr Retry CountedBackoff() { return {}; }
+    // Every failure, at once and without end; a task that keeps crashing its worker is quarantined
+    // all the same.
+    static constexpr Retry UncountedQuick() {
+        return {
+            .max_attempts = 0,
+            .on = On::kAll,
+            .kind = Kind::kFixed,
+            .first_delay = Duration::zero(),
+            .jitter = 0};
+    }
     static constexpr Retry Times(int attempts) { return {.max_attempts = attempts}; }
 };
 

@@ -1,5 +1,6 @@
 #include "engine/attempts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -9,8 +10,13 @@ namespace stint::engine {
 void Attempt::RequestStop(StopReason reason) {
     StopReason none = StopReason::kNone;
     // The reason first: whoever sees the token requested must find it.
-    why_.compare_exchange_strong(none, reason);
-    stop_.request_stop();
+    if (!why_.compare_exchange_strong(none, reason)) return;
+    auto stop = [source = stop_]() mutable { source.request_stop(); };
+    if (aside) {
+        aside->Do(std::move(stop));
+    } else {
+        stop();
+    }
 }
 
 bool Attempt::Begin(base::Instant now, Duration timeout_grace) {
@@ -57,6 +63,7 @@ void Attempt::KeepProgress(store::Progress older) {
 }
 
 void AttemptTable::Add(AttemptPtr attempt) {
+    attempt->aside = aside_;
     {
         std::lock_guard guard(mutex_);
         bool fresh = held_.emplace(attempt->lease.token, attempt).second;
@@ -100,6 +107,13 @@ void AttemptTable::Remove(const Attempt& attempt) {
 int AttemptTable::size() const {
     std::lock_guard guard(mutex_);
     return static_cast<int>(held_.size());
+}
+
+bool AttemptTable::Busy() const {
+    std::lock_guard guard(mutex_);
+    return std::any_of(held_.begin(), held_.end(), [](const auto& held) {
+        return held.second->why() != StopReason::kLeaseLost;
+    });
 }
 
 int AttemptTable::waiting() const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "engine/aside.h"
 #include "engine/registry.h"
 #include "store/store.h"
 
@@ -52,6 +53,7 @@ public:
     bool left_behind() const { return left_behind_.load(); }  // a thread still runs it, or did
 
     // ---- stopping: the first reason stays ----
+    // The handler's stop callbacks run aside where there is somebody to run them, else here.
     void RequestStop(StopReason reason);
     StopReason why() const { return why_.load(); }
     std::stop_token stop_token() const { return stop_.get_token(); }
@@ -65,6 +67,8 @@ public:
     std::optional<store::Progress> TakeProgress();
     void KeepProgress(store::Progress older
     );  // taken, but not stored: put back unless there is news
+
+    std::shared_ptr<Aside> aside = nullptr;  // set before it is shared; null: stop here and now
 
     // Set by its runner before it begins, used by whoever ends it.
     std::shared_ptr<FlightRecord> flight = nullptr;
@@ -88,6 +92,11 @@ using AttemptPtr = std::shared_ptr<Attempt>;
 
 class AttemptTable {
 public:
+    AttemptTable() : aside_(std::make_shared<Aside>()) {}
+
+    // Whoever runs the host's code for the loops that must go on.
+    Aside& aside() { return *aside_; }
+
     // Held, and waiting for an executor.
     void Add(AttemptPtr attempt);
     // The next one that waits; null when there is none. It stays in the table.
@@ -98,7 +107,8 @@ public:
     std::vector<AttemptPtr> TakeAllWaiting();
     void Remove(const Attempt& attempt);
 
-    int size() const;  // held by us, waiting ones included
+    int size() const;   // held by us, waiting ones included
+    bool Busy() const;  // holds any whose lease is not known to be lost
     int waiting() const;
     std::vector<AttemptPtr> All() const;
     std::vector<AttemptPtr> Of(SessionId session) const;
@@ -110,6 +120,7 @@ public:
     void Notify();
 
 private:
+    const std::shared_ptr<Aside> aside_;
     mutable std::mutex mutex_;
     std::condition_variable_any changed_;
     std::map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_

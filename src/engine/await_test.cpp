@@ -66,6 +66,26 @@ TEST(AwaitTask, AHintResolvesWithoutTimePassing) {
     EXPECT_EQ(answer, "42");
 }
 
+TEST(AwaitTask, AHintAboutATaskNobodyWaitsForAsksNothing) {
+    AwaitRig rig;
+    TaskId waited = rig.Submit("t");
+    TaskId other = rig.Submit("t");
+    std::jthread waiter([&](std::stop_token stop) { (void)rig.await.Wait(waited, {}, stop); });
+    // Asked once at the beginning; then, with the clock at rest, only a hint makes it ask.
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("finished") > 0; }));
+    ASSERT_TRUE(Eventually([&] { return rig.store.calls("get") > 0; }));
+    int before = rig.store.calls("finished");
+    wake::Hint about_other{wake::Hint::Kind::kTaskFinished, {}, other};
+    for (int i = 0; i < 10; ++i) {
+        rig.wake.Signal(std::span(&about_other, 1));
+        (void)rig.await.waiting();  // takes the lock that the asking takes
+    }
+    EXPECT_EQ(rig.store.calls("finished"), before);
+    wake::Hint about_waited{wake::Hint::Kind::kTaskFinished, {}, waited};
+    rig.wake.Signal(std::span(&about_waited, 1));
+    EXPECT_TRUE(Eventually([&] { return rig.store.calls("finished") == before + 1; }));
+}
+
 TEST(AwaitTask, AllWaitersShareOneQuestion) {
     AwaitRig rig;
     std::vector<TaskId> ids;

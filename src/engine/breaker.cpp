@@ -16,13 +16,13 @@ Breaker::Breaker(base::Clock& clock, base::Random& random, Metrics& metrics, Dur
       longest_wait_(std::max(longest_wait, kFirstWait)) {
 }
 
-std::optional<base::Instant> Breaker::Blocked() {
+std::optional<base::Instant> Breaker::Blocked(Caller caller) {
     if (closed()) return std::nullopt;
     base::Instant now = clock_.Now();
     std::lock_guard guard(mutex_);
     if (failures_ == 0) return std::nullopt;
     if (now < retry_at_) return retry_at_;
-    if (failures_ < kOpenAfter) return std::nullopt;
+    if (failures_ < kOpenAfter || caller == Caller::kUrgent) return std::nullopt;
     if (probing_ && now < probe_until_) return std::min(now + kFirstWait, probe_until_);
     probing_ = true;
     probe_until_ = now + kProbePatience;

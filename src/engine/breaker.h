@@ -5,6 +5,7 @@
 //     └──────── success ───────┴───────────────────────────────────────────────────────┘
 #pragma once
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 
@@ -21,8 +22,11 @@ public:
 
     Breaker(base::Clock& clock, base::Random& random, Metrics& metrics, Duration longest_wait);
 
+    // A heartbeat is urgent: it waits out the backoff, but not a prober that may hang for longer
+    // than our leases live.
+    enum class Caller : std::uint8_t { kOrdinary, kUrgent };
     // nullopt: go ahead, and report with Succeeded or Failed. Else: ask again then.
-    std::optional<base::Instant> Blocked();
+    std::optional<base::Instant> Blocked(Caller caller = Caller::kOrdinary);
     void Succeeded();
     base::Instant Failed();  // returns when to try again
 

@@ -63,5 +63,16 @@ TEST(BreakerTest, AProberThatNeverComesBackIsReplaced) {
     EXPECT_FALSE(rig.breaker.Blocked());
 }
 
+TEST(BreakerTest, AnUrgentCallerWaitsForTheTimeButNotForTheProber) {
+    BreakerRig rig;
+    while (!rig.breaker.open()) rig.clock.Advance(rig.breaker.Failed() - rig.clock.Now());
+    rig.breaker.Failed();
+    EXPECT_TRUE(rig.breaker.Blocked(Breaker::Caller::kUrgent)) << "the backoff holds for all";
+    rig.clock.Advance(10s);
+    EXPECT_FALSE(rig.breaker.Blocked()) << "the prober";
+    EXPECT_TRUE(rig.breaker.Blocked());
+    EXPECT_FALSE(rig.breaker.Blocked(Breaker::Caller::kUrgent));
+}
+
 }  // namespace
 }  // namespace stint::engine

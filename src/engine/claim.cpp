@@ -1,6 +1,7 @@
 #include "engine/claim.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "base/planted_bug.h"
@@ -10,6 +11,10 @@
 namespace stint::engine {
 
 using model::WorkerEvent;
+
+namespace {
+constexpr int kLongestClearPause = 16;  // times clear_for
+}
 
 Claimer::Claimer(
     Parts parts,
@@ -28,6 +33,7 @@ Claimer::Claimer(
       hooks_(hooks),
       settings_(std::move(settings)),
       types_(registry.Types()),
+      clear_pause_(settings_.clear_for),
       interval_(settings_.poll.min) {
     subscription_ = parts_.wake.Subscribe([this](const wake::Hint& hint) { Hear(hint); });
 }
@@ -82,26 +88,50 @@ base::Instant Claimer::Once(int limit) {
     poll_at_ = now + interval_;
     if (mode_ == Mode::kClearing) {
         mode_ = Mode::kAlone;
+        clear_pause_ = settings_.clear_for;
     } else {
         wants_room_ = taken == limit;
-        if (reply.suspects_waiting) mode_ = Mode::kClearing;
     }
     Take(session, now, std::move(reply.leases));
+    if (mode_ == Mode::kOrdinary && reply.suspects_waiting) HearOfSuspects(now);
     return poll_at_;
 }
 
 int Claimer::Ready(int room) {
     if (types_.empty()) return 0;
-    bool busy = attempts_.size() > 0;
+    bool busy = attempts_.Busy();
+    base::Instant now = parts_.clock.Now();
     if (mode_ == Mode::kAlone && !busy) {
         mode_ = Mode::kOrdinary;
         hinted_ = true;  // what came meanwhile was not looked at
+    }
+    if (mode_ == Mode::kClearing && busy && now >= clear_until_) {
+        StopClearing(now, clear_pause_);
+        clear_pause_ = std::min(2 * clear_pause_, kLongestClearPause * settings_.clear_for);
     }
     int limit = std::clamp(room, 0, model::limits::kClaimBatch);
     if (mode_ == Mode::kAlone || (mode_ == Mode::kClearing && busy)) limit = 0;
     if (mode_ == Mode::kClearing) limit = std::min(limit, 1);
     if (limit == 0) wants_room_ = true;
     return limit;
+}
+
+base::Instant Claimer::look_at() const {
+    base::Instant later = parts_.clock.Now() + settings_.poll.max;
+    return mode_ == Mode::kClearing ? std::min(later, clear_until_) : later;
+}
+
+// When nothing runs here there is nothing to wait for, and no harm in asking at once.
+void Claimer::HearOfSuspects(base::Instant now) {
+    if (attempts_.Busy() && now < clear_again_at_) return;
+    mode_ = Mode::kClearing;
+    clear_until_ = now + settings_.clear_for;
+}
+
+void Claimer::StopClearing(base::Instant now, Duration pause) {
+    mode_ = Mode::kOrdinary;
+    clear_again_at_ = now + pause;
+    hinted_ = true;  // what came meanwhile was not looked at
 }
 
 store::ClaimReply Claimer::Ask(SessionId session, int limit) {
@@ -144,14 +174,25 @@ void Claimer::Take(SessionId session, base::Instant sent, std::vector<store::Lea
     }
 }
 
+// We were told of a suspect and somebody else has taken it: look for other work at once.
+base::Instant Claimer::LostTheRace() {
+    base::Instant now = parts_.clock.Now();
+    machine_.Fire(WorkerEvent::kFoundWork);
+    machine_.Fire(WorkerEvent::kClaimFailed);
+    clear_pause_ = settings_.clear_for;
+    StopClearing(now, Duration::zero());
+    raced_ = true;
+    return now;
+}
+
 base::Instant Claimer::Rest(const store::ClaimReply& reply) {
     ++parts_.metrics.polls_empty;
+    if (mode_ == Mode::kClearing) return LostTheRace();
     machine_.Fire(WorkerEvent::kFoundNothing);
-    bool was_clearing = mode_ == Mode::kClearing;
-    mode_ = Mode::kOrdinary;  // clearing: somebody else took the suspect
     base::Instant now = parts_.clock.Now();
-    if (!was_clearing && reply.suspects_waiting) {
-        mode_ = Mode::kClearing;
+    // Right after a lost race it may be the same one, on its way to somebody: not again at once.
+    if (!std::exchange(raced_, false) && reply.suspects_waiting) HearOfSuspects(now);
+    if (mode_ == Mode::kClearing) {
         poll_at_ = now;
     } else {
         // ± 20 %: idle workers that started together do not ask together.

@@ -4,7 +4,9 @@
 // a full batch, at the next due time if that is sooner. A hint only cuts the wait short.
 //
 // Suspects (tasks that were running in a process that crashed) run alone: when some wait, no more
-// is claimed until the running ones have ended, then one suspect, and nothing beside it.
+// is claimed until the running ones have ended, then one suspect, and nothing beside it. That is
+// tried for one lease period at most, so that a long task here keeps nobody else waiting for long;
+// then ordinary work goes on, each time for longer, before it is tried again.
 #pragma once
 
 #include <stint/options.h>
@@ -28,6 +30,7 @@ public:
     struct Settings {
         std::vector<std::string> queues;
         PollOptions poll;
+        Duration clear_for;  // how long to wait for an idle moment, for a suspect's sake
     };
 
     Claimer(
@@ -41,8 +44,10 @@ public:
     );
     ~Claimer();
 
-    // How many may be asked for now, of `room`; 0: the end of an attempt must come first.
+    // How many may be asked for now, of `room`; 0: the end of an attempt must come first, or
+    // look_at().
     int Ready(int room);
+    base::Instant look_at() const;  // when Ready may say something else by itself
     // One look for at most `limit` tasks. Returns when to look again. Throws what the store throws.
     base::Instant Once(int limit);
 
@@ -63,6 +68,9 @@ private:
     store::ClaimReply Ask(SessionId session, int limit);
     void Take(SessionId session, base::Instant sent, std::vector<store::Lease> leases);
     base::Instant Rest(const store::ClaimReply& reply);
+    base::Instant LostTheRace();
+    void HearOfSuspects(base::Instant now);
+    void StopClearing(base::Instant now, Duration pause);
 
     Parts parts_;
     const Registry& registry_;
@@ -76,6 +84,10 @@ private:
 
     // Touched by the claiming thread only.
     Mode mode_ = Mode::kOrdinary;
+    base::Instant clear_until_{};     // in kClearing
+    base::Instant clear_again_at_{};  // not before, while something runs here
+    Duration clear_pause_;            // before the next try, should this one fail
+    bool raced_ = false;              // the suspect we were told of was somebody else's
     Duration interval_{};
     base::Instant poll_at_{};  // scratch of Once and Rest
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "model/limits.h"
 
 namespace stint::engine {
 
@@ -59,13 +60,24 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
           parts, attempts, session, settler, hooks, options.timeout_grace, options.stop_grace / 2
       ),
       claimer(
-          parts, given.registry, attempts, session, machine, hooks, {options.queues, options.poll}
+          parts,
+          given.registry,
+          attempts,
+          session,
+          machine,
+          hooks,
+          {options.queues, options.poll, options.lease.lease}
       ),
       recoverer(parts, attempts, session, settler, hooks, options.state_dir, options.timeout_grace),
       housekeeper(parts) {
     CHECK(options.slots > 0 && options.slots <= model::limits::kSlots);
     CHECK(options.claim_ahead >= 0);
     settler.OnPush([this] { settle_pulse.Poke(); });
+    settler.OnGiveUp([this](SessionId id) {
+        session.Retire(id);
+        renew_pulse.Poke();
+        claim_pulse.Poke();
+    });
     claimer.OnHint([this] { claim_pulse.Poke(); });
     executor.OnEnd([this] {
         if (claimer.wants_room()) claim_pulse.Poke();
@@ -73,8 +85,8 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
 }
 
 template <class Work>
-base::Instant Worker::Core::Step(std::string_view what, Work work) {
-    if (auto until = breaker.Blocked()) return *until;
+base::Instant Worker::Core::Step(std::string_view what, Work work, Breaker::Caller caller) {
+    if (auto until = breaker.Blocked(caller)) return *until;
     try {
         base::Instant next = work();
         breaker.Succeeded();
@@ -111,7 +123,7 @@ base::Instant Worker::Core::ClaimOnce() {
     // Again: now that it is known that we want room, every attempt's end wakes us; one that ended a
     // moment ago did not.
     if (!fresh && limit == 0) limit = claimer.Ready(Room());
-    if (!fresh && limit == 0) return parts.clock.Now() + options.poll.max;
+    if (!fresh && limit == 0) return claimer.look_at();
     base::Instant next = Step("claim", [&] {
         if (fresh || machine.state() == WorkerState::kErrorWait) Connect();
         if (limit == 0) limit = claimer.Ready(Room());
@@ -209,19 +221,20 @@ bool Worker::Core::RunOneAttempt() {
 }
 
 base::Instant Worker::Core::SettleOnce() {
-    if (settler.idle()) return base::Instant::max();
+    base::Instant now = parts.clock.Now();
+    // Another thread may have them now, and they may come back.
+    base::Instant due = settler.sending() ? now + Duration{10} : settler.next_try();
+    if (due > now) return due;
     base::Instant next = Step("settle", [&] {
         bool success = settler.next_is_success();
         machine.TryFire(success ? WorkerEvent::kSucceeded : WorkerEvent::kFailed);
         bool did = settler.Once();
         machine.TryFire(WorkerEvent::kReported);
         if (did) settled_pulse.Poke();
-        return did ? base::Instant::min() : parts.clock.Now() + Duration{10};
+        return did ? settler.next_try() : parts.clock.Now() + Duration{10};
     });
     if (claimer.wants_room()) claim_pulse.Poke();
-    return next == base::Instant::min()
-               ? (settler.idle() ? base::Instant::max() : parts.clock.Now())
-               : next;
+    return next;
 }
 
 base::Instant Worker::Core::RenewOnce() {
@@ -229,10 +242,14 @@ base::Instant Worker::Core::RenewOnce() {
         return parts.clock.Now() + options.lease.heartbeat_every;
     }
     bool had_session = session.id().valid();
-    base::Instant next = Step("renew", [&] {
-        session.Renew(model::WorkerStateName(machine.state()), stopping);
-        return session.renew_at();
-    });
+    base::Instant next = Step(
+        "renew",
+        [&] {
+            session.Renew(model::WorkerStateName(machine.state()), stopping);
+            return session.renew_at();
+        },
+        Breaker::Caller::kUrgent
+    );
     if (had_session && !session.id().valid()) claim_pulse.Poke();
     return next;
 }
@@ -281,6 +298,7 @@ void Worker::Core::Shut(Duration drain, std::stop_token now) {
     if (!attempts.WaitEmpty(parts.clock, now, parts.clock.Now() + drain)) {
         attempts.StopAll(StopReason::kShutdown);
         attempts.WaitEmpty(parts.clock, now, parts.clock.Now() + options.stop_grace);
+        if (now.stop_requested()) WaitForTheObedient();
         HandBackWaiting();
         for (const AttemptPtr& attempt : attempts.All()) executor.HandBack(attempt);
         // Those that ended by themselves at this very moment are about to push their outcome.
@@ -289,6 +307,13 @@ void Worker::Core::Shut(Duration drain, std::stop_token now) {
     Flush(now);
     CloseSession();
     machine.TryFire(WorkerEvent::kDrained);
+}
+
+// In a hurry, too, a handler that obeys gets the moment that obeying takes. Real time: it is about
+// threads that run, and a hurry does not wait for any other clock.
+void Worker::Core::WaitForTheObedient() {
+    base::Clock& clock = base::SystemClock();
+    attempts.WaitEmpty(clock, {}, clock.Now() + model::limits::kHurryGrace);
 }
 
 void Worker::Core::Flush(std::stop_token now) {

@@ -44,13 +44,16 @@ struct Worker::Core {
     int Room() const;
     int OutcomeRoom() const;  // leases and outcomes in memory, together
     void HandBackWaiting();
+    void WaitForTheObedient();
     void Flush(std::stop_token hurry);
     void CloseSession();
     void CheckHealth();
     void SayUnhealthy();
     // Runs `work`, which talks to the store, once the breaker allows; returns when to come again.
     template <class Work>
-    base::Instant Step(std::string_view what, Work work);
+    base::Instant Step(
+        std::string_view what, Work work, Breaker::Caller caller = Breaker::Caller::kOrdinary
+    );
     base::Instant Broken(std::string_view what, const std::exception& error);
     base::Instant Later(Duration time, double jitter);
 

@@ -33,10 +33,10 @@ bool Executor::Run(const AttemptPtr& attempt) {
         if (!attempt->Return()) return true;  // nothing ran here: the thread is not lost
         auto settlement =
             Conclude(attempt->lease, attempt->session, AttemptResult{}, attempt->why(), 0);
-        Report(attempt, std::move(settlement), false, false);
+        Report(attempt, std::move(settlement), Told::kNobody);
         return true;
     }
-    hooks_.Before(Info(*attempt));
+    SafeHooks::Detached before = hooks_.Before();
     // Before the handler can do harm: what is not noted here is not suspected after a crash.
     attempt->flight = flight();
     if (attempt->flight) attempt->flight_slot = attempt->flight->Start(attempt->lease.task);
@@ -46,14 +46,16 @@ bool Executor::Run(const AttemptPtr& attempt) {
         return true;
     }
     // From Begin on we may be left behind: nothing of the worker may be touched …
+    bool hook_was_well = before(Info(*attempt));
     AttemptResult result = Call(attempt);
 
     // … until it is certain that we are not.
     if (!attempt->Return()) return false;
+    hooks_.Count(hook_was_well);
     auto settlement = Conclude(
         attempt->lease, attempt->session, result, attempt->why(), parts_.random.Fraction()
     );
-    Report(attempt, std::move(settlement), result.completed_in, true);
+    Report(attempt, std::move(settlement), Told::kHere, result.completed_in);
     base::TestPoint("execute.after");
     return true;
 }
@@ -91,16 +93,26 @@ AttemptResult Executor::Call(const AttemptPtr& attempt) const {
     return result;
 }
 
+void Executor::TellHost(const AttemptPtr& attempt, const store::Settlement& settlement, Told told) {
+    std::string error = settlement.error ? settlement.error->message : "";
+    auto info = [attempt, name = OutcomeName(settlement), error] {
+        AttemptInfo about = Info(*attempt);
+        about.outcome = name;
+        about.error = error;
+        return about;
+    };
+    if (told == Told::kHere) {
+        hooks_.After(info());
+    } else if (told == Told::kAside) {
+        attempts_.aside().Do([after = hooks_.AfterDetached(), info] { after(info()); });
+    }
+}
+
 void Executor::Report(
-    const AttemptPtr& attempt, store::Settlement settlement, bool uncertain, bool ran
+    const AttemptPtr& attempt, store::Settlement settlement, Told told, bool uncertain
 ) {
     if (settlement.end == model::AttemptEnd::kTimedOut) ++parts_.metrics.timed_out;
-    if (ran) {
-        AttemptInfo info = Info(*attempt);
-        info.outcome = OutcomeName(settlement);
-        if (settlement.error) info.error = settlement.error->message;
-        hooks_.After(info);
-    }
+    TellHost(attempt, settlement, told);
     if (settlement.error) {
         parts_.log.Info(
             "attempt failed",
@@ -113,7 +125,7 @@ void Executor::Report(
     }
     // Queued before it is no longer held: who counts both never misses one.
     Ran trace;
-    if (ran) trace = {attempt->flight, attempt->flight_slot, true};
+    if (told != Told::kNobody) trace = {attempt->flight, attempt->flight_slot, true};
     settler_.Push({std::move(settlement), attempt->lease.queue, uncertain}, std::move(trace));
     attempts_.Remove(*attempt);
     if (ended_) ended_();
@@ -155,7 +167,7 @@ void Executor::GiveUp(const AttemptPtr& attempt) {
         {{"task", attempt->lease.task.ToString()}, {"type", attempt->lease.type}}
     );
     auto settlement = HungUp(attempt->lease, attempt->session, parts_.random.Fraction());
-    Report(attempt, std::move(settlement), false, true);
+    Report(attempt, std::move(settlement), Told::kAside);
 }
 
 void Executor::HandBack(const AttemptPtr& attempt) {
@@ -170,7 +182,7 @@ void Executor::HandBack(const AttemptPtr& attempt) {
             {{"task", attempt->lease.task.ToString()}, {"type", attempt->lease.type}}
         );
     }
-    Report(attempt, Release(attempt->lease, attempt->session), false, ran);
+    Report(attempt, Release(attempt->lease, attempt->session), ran ? Told::kAside : Told::kNobody);
 }
 
 AttemptInfo Executor::Info(const Attempt& attempt) {

@@ -54,7 +54,13 @@ public:
 
 private:
     AttemptResult Call(const AttemptPtr& attempt) const;
-    void Report(const AttemptPtr& attempt, store::Settlement settlement, bool uncertain, bool ran);
+    // Of one that ran, after_attempt is told: by its own runner here, by anybody else aside, since
+    // that one has more to do.
+    enum class Told : std::uint8_t { kNobody, kHere, kAside };
+    void Report(
+        const AttemptPtr& attempt, store::Settlement settlement, Told told, bool uncertain = false
+    );
+    void TellHost(const AttemptPtr& attempt, const store::Settlement& settlement, Told told);
     bool ShouldNotStart(const AttemptPtr& attempt) const;
     void GiveUp(const AttemptPtr& attempt);
     static AttemptInfo Info(const Attempt& attempt);

@@ -4,6 +4,10 @@
 #include <stint/options.h>
 
 #include <exception>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "base/log.h"
 #include "engine/metrics.h"
@@ -11,37 +15,71 @@
 
 namespace stint::engine {
 
+// Hooks run on the worker's own threads, which a stop waits for: one that waits for a stop would
+// wait for itself.
+class InHook {
+public:
+    InHook() : before_(std::exchange(inside_, true)) {}
+    ~InHook() { inside_ = before_; }
+    InHook(const InHook&) = delete;
+    InHook& operator=(const InHook&) = delete;
+
+    static void Refuse(const char* what) {
+        if (!inside_) return;
+        throw std::logic_error(
+            std::string(what) +
+            " was called by a hook, which it would have to wait for: tell another thread to do it"
+        );
+    }
+
+private:
+    static inline thread_local bool inside_ = false;
+    const bool before_;
+};
+
 class SafeHooks {
 public:
     SafeHooks(Hooks hooks, const base::Logger& log, Metrics& metrics)
         : hooks_(std::move(hooks)), log_(log.For("hooks")), metrics_(metrics) {}
 
-    void Before(const AttemptInfo& info) const { Call(hooks_.before_attempt, info); }
-    void After(const AttemptInfo& info) const { Call(hooks_.after_attempt, info); }
+    // Holds nothing of the worker: for threads that may outlive it. False: the hook threw, which is
+    // logged but not yet counted.
+    using Detached = std::function<bool(const AttemptInfo&)>;
+    Detached Before() const { return Detach(hooks_.before_attempt); }
+    Detached AfterDetached() const { return Detach(hooks_.after_attempt); }
+    void Count(bool well) const {
+        if (!well) ++metrics_.hook_errors;
+    }
+
+    void After(const AttemptInfo& info) const { Count(Call(hooks_.after_attempt, info, log_)); }
     void Transition(TaskId task, model::State from, model::State to, model::Event event) const {
-        if (!hooks_.on_transition) return;
-        Call(
-            hooks_.on_transition,
-            TransitionInfo{
-                task, model::StateName(from), model::StateName(to), model::EventName(event)}
-        );
+        TransitionInfo info{
+            task, model::StateName(from), model::StateName(to), model::EventName(event)};
+        Count(Call(hooks_.on_transition, info, log_));
     }
 
 private:
+    template <class Hook>
+    Detached Detach(const Hook& hook) const {
+        if (!hook) return [](const AttemptInfo&) { return true; };
+        return [hook, log = log_](const AttemptInfo& info) { return Call(hook, info, log); };
+    }
+
     template <class Hook, class Info>
-    void Call(const Hook& hook, const Info& info) const {
-        if (!hook) return;
+    static bool Call(const Hook& hook, const Info& info, const base::Logger& log) {
+        if (!hook) return true;
+        InHook inside;
         try {
             hook(info);
+            return true;
         } catch (const std::exception& error) {
-            Broken(error.what());
+            log.Warn("a hook threw; ignored", {{"error", error.what()}});
         } catch (...) {
-            Broken("something that is not a std::exception");
+            log.Warn(
+                "a hook threw; ignored", {{"error", "something that is not a std::exception"}}
+            );
         }
-    }
-    void Broken(const char* what) const {
-        ++metrics_.hook_errors;
-        log_.Warn("a hook threw; ignored", {{"error", what}});
+        return false;
     }
 
     Hooks hooks_;

@@ -33,8 +33,40 @@ TaskError MakeError(std::string_view message, std::string_view klass, bool retry
         retryable};
 }
 
+constexpr int kChainMax = 32;  // links of nested exceptions
+
+std::string TypeName(const std::type_info& type) {
+    std::string name = Demangle(type.name());
+    // What std::throw_with_nested makes of an exception is still that exception to a reader.
+    constexpr std::string_view kNested = "std::_Nested_exception<";
+    if (!name.starts_with(kNested) || !name.ends_with('>')) return name;
+    return name.substr(kNested.size(), name.size() - kNested.size() - 1);
+}
+
+std::string CurrentTypeName() {
+    const std::type_info* type = abi::__cxa_current_exception_type();
+    return type != nullptr ? TypeName(*type) : "unknown";
+}
+
+void AppendCauses(std::string& chain, const std::exception& error, int depth) {
+    if (depth >= kChainMax || chain.size() > limits::kErrorStack) return;
+    try {
+        std::rethrow_if_nested(error);
+    } catch (const std::exception& cause) {
+        chain += "\ncaused by " + TypeName(typeid(cause)) + ": " + cause.what();
+        AppendCauses(chain, cause, depth + 1);
+    } catch (...) {
+        chain += "\ncaused by " + CurrentTypeName();
+    }
+}
+
 TaskError FromException(const std::exception& error, bool retryable) {
-    return MakeError(error.what(), Demangle(typeid(error).name()), retryable);
+    std::string type = TypeName(typeid(error));
+    TaskError made = MakeError(error.what(), type, retryable);
+    std::string chain = type + ": " + error.what();
+    AppendCauses(chain, error, 1);
+    made.stack = CutText(chain, limits::kErrorStack);
+    return made;
 }
 
 store::Settlement Base(const store::Lease& lease, SessionId session) {
@@ -84,20 +116,8 @@ void Complete(
     const std::string& warning,
     double fraction
 ) {
-    if (output.size() > limits::kOutput) {
-        auto message = fmt::format(
-            "the output has {} bytes, the limit is {}: keep large results elsewhere and return "
-            "where they are",
-            output.size(),
-            limits::kOutput
-        );
-        return Fail(
-            settlement,
-            lease,
-            MakeError(message, "output_too_large", false),
-            AttemptEnd::kFailed,
-            fraction
-        );
+    if (auto error = TooLarge(output)) {
+        return Fail(settlement, lease, std::move(*error), AttemptEnd::kFailed, fraction);
     }
     if (auto json = base::CheckJson(output, limits::kJsonDepth); !json) {
         auto message =
@@ -153,6 +173,9 @@ void Ended(
     if (const auto* crash = std::get_if<Crashed>(&result.end)) {
         return Crash(settlement, lease, crash->message);
     }
+    if (std::holds_alternative<Orphaned>(result.end)) {
+        return Stopped(settlement, lease, StopReason::kShutdown, fraction);
+    }
     const auto& outcome = std::get<Outcome<std::string>>(result.end);
     if (const auto* background = std::get_if<Background>(&outcome)) {
         settlement.kind = Kind::kBackground;
@@ -170,6 +193,17 @@ void Ended(
 }
 
 }  // namespace
+
+std::optional<TaskError> TooLarge(std::string_view output) {
+    if (output.size() <= limits::kOutput) return std::nullopt;
+    auto message = fmt::format(
+        "the output has {} bytes, the limit is {}: keep large results elsewhere and return "
+        "where they are",
+        output.size(),
+        limits::kOutput
+    );
+    return MakeError(message, "output_too_large", false);
+}
 
 TaskError ToError(const Failed& failed) {
     return MakeError(
@@ -191,11 +225,8 @@ TaskError Classify(std::exception_ptr thrown) {
     } catch (const std::exception& error) {
         return FromException(error, false);
     } catch (...) {
-        const std::type_info* type = abi::__cxa_current_exception_type();
         return MakeError(
-            "the handler threw something that is not a std::exception",
-            type != nullptr ? Demangle(type->name()) : "unknown",
-            false
+            "the handler threw something that is not a std::exception", CurrentTypeName(), false
         );
     }
 }

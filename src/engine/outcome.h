@@ -25,17 +25,26 @@ struct Crashed {
     std::string message;
 };
 
+// Its process ended itself because it could not hear us any more (a frozen machine, say): nobody is
+// to blame, and nothing is counted.
+struct Orphaned {};
+
 struct AttemptResult {
-    std::variant<Outcome<std::string>, model::TaskError, Crashed> end = model::TaskError{};
+    std::variant<Outcome<std::string>, model::TaskError, Crashed, Orphaned> end =
+        model::TaskError{};
     Evidence evidence = {};
     std::string warning = {};   // Context::Warn
     bool completed_in = false;  // the completion was written into a transaction of the handler's
 };
 
-// S2.21 and D22. What is not a std::exception is "unknown".
+// S2.21 and D22. What is not a std::exception is "unknown". The stack is the chain of nested
+// exceptions, outermost first.
 model::TaskError Classify(std::exception_ptr thrown);
 // The same as Classify for a Failed that the handler returned.
 model::TaskError ToError(const Failed& failed);
+
+// Said of an output over its limit; nullopt when it is within.
+std::optional<model::TaskError> TooLarge(std::string_view output);
 
 // What is to be reported. `fraction` in [0, 1) varies the delay of a retry. Texts are cut to their
 // limits; an output over its limit, or not JSON, is a failure that says so.

@@ -1,6 +1,7 @@
 #include "engine/settle.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/planted_bug.h"
@@ -104,15 +105,40 @@ bool Settler::idle() const {
     return size() == 0 && spool_.empty();
 }
 
-std::vector<Report> Settler::Take() {
+bool Settler::Due(base::Instant now) const {
+    if (!spool_.empty() && replay_at_ <= now) return true;
+    return std::any_of(queue_.begin(), queue_.end(), [&](const Report& report) {
+        return report.not_before <= now;
+    });
+}
+
+bool Settler::sending() const {
     std::lock_guard guard(mutex_);
-    auto count = std::min<std::size_t>(queue_.size(), model::limits::kSettleBatch);
-    std::vector<Report> taken(
-        std::make_move_iterator(queue_.begin()),
-        std::make_move_iterator(queue_.begin() + static_cast<std::ptrdiff_t>(count))
-    );
-    queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
-    for (const Report& report : taken) on_the_way_.push_back(report.settlement.session);
+    return busy_;
+}
+
+base::Instant Settler::next_try() const {
+    std::lock_guard guard(mutex_);
+    base::Instant next = spool_.empty() ? base::Instant::max() : replay_at_;
+    for (const Report& report : queue_) next = std::min(next, report.not_before);
+    return next;
+}
+
+std::vector<Report> Settler::Take() {
+    base::Instant now = parts_.clock.Now();
+    std::lock_guard guard(mutex_);
+    std::vector<Report> taken;
+    std::deque<Report> left;
+    for (Report& report : queue_) {
+        bool full = taken.size() >= static_cast<std::size_t>(model::limits::kSettleBatch);
+        if (full || report.not_before > now) {
+            left.push_back(std::move(report));
+        } else {
+            on_the_way_.push_back(report.settlement.session);
+            taken.push_back(std::move(report));
+        }
+    }
+    queue_ = std::move(left);
     return taken;
 }
 
@@ -126,9 +152,10 @@ void Settler::PutBack(std::vector<Report> reports) {
 }
 
 bool Settler::Once() {
+    base::Instant now = parts_.clock.Now();
     {
         std::lock_guard guard(mutex_);
-        if (busy_ || (queue_.empty() && spool_.empty())) return false;
+        if (busy_ || !Due(now)) return false;
         busy_ = true;
     }
     // What is not concluded when we leave, by whichever way, goes back or to the spool.
@@ -139,12 +166,10 @@ bool Settler::Once() {
     };
     std::vector<Report> batch;
     try {
-        if (!spool_.empty()) {
-            Replay(spool_.Read());
-            spool_.Clear();
-        }
+        ReplaySpool();
         batch = Take();
         if (!batch.empty()) Send(batch);
+        KeepRefused(std::move(batch));
     } catch (const std::exception&) {
         if (!batch.empty()) Secure(std::move(batch));
         leave();
@@ -156,7 +181,8 @@ bool Settler::Once() {
     return true;
 }
 
-// Removes from `reports` what is concluded; throws with the rest left in it.
+// Removes from `reports` what is concluded, and leaves what was refused; throws with the rest left
+// in it.
 void Settler::Send(std::vector<Report>& reports) {
     base::TestPoint("settle.before");
     Resolve(reports);
@@ -183,8 +209,14 @@ void Settler::Send(std::vector<Report>& reports) {
     } catch (const store::Unavailable&) {
         if (SendReserved(reports)) return;
         throw;
+    } catch (const store::Unstorable& error) {
+        parts_.log.Warn("a batch was refused as a whole; one by one", {{"error", error.what()}});
+        SendOneByOne(reports);
     } catch (const std::exception& error) {
         parts_.log.Warn("a batch was refused as a whole; one by one", {{"error", error.what()}});
+        // Who fails for a reason we do not know may have failed after the commit.
+        for (Report& report : reports) report.uncertain = true;
+        Resolve(reports);
         SendOneByOne(reports);
     }
     base::TestPoint("settle.after");
@@ -240,23 +272,38 @@ bool Settler::SendReserved(std::vector<Report>& reports) {
     }
 }
 
-// One outcome that the store cannot take must not hold up the others.
+// One outcome that the store does not take must not hold up the others.
 void Settler::SendOneByOne(std::vector<Report>& reports) {
-    while (!reports.empty()) {
-        Report& report = reports.back();
-        try {
-            auto replies = parts_.store.Settle(std::span(&report.settlement, 1));
-            CHECK(replies.size() == 1);
-            Conclude(report, replies.front());
-        } catch (const store::CommitUnknown&) {
-            report.uncertain = true;
-            throw;
-        } catch (const store::Unavailable&) {
-            throw;
-        } catch (const std::exception& error) {
-            SendUnstorable(report, error.what());
+    std::vector<Report> refused;
+    try {
+        while (!reports.empty()) {
+            Report& report = reports.back();
+            try {
+                SendAlone(report);
+            } catch (const store::CommitUnknown&) {
+                report.uncertain = true;
+                throw;
+            } catch (const store::Unavailable&) {
+                throw;
+            } catch (const std::exception& error) {
+                if (Refused(report, error.what())) refused.push_back(std::move(report));
+            }
+            reports.pop_back();
         }
-        reports.pop_back();
+    } catch (const std::exception&) {
+        std::move(refused.begin(), refused.end(), std::back_inserter(reports));
+        throw;
+    }
+    reports = std::move(refused);
+}
+
+void Settler::SendAlone(Report& report) {
+    try {
+        auto replies = parts_.store.Settle(std::span(&report.settlement, 1));
+        CHECK(replies.size() == 1);
+        Conclude(report, replies.front());
+    } catch (const store::Unstorable& error) {
+        SendUnstorable(report, error.what());
     }
 }
 
@@ -281,19 +328,51 @@ void Settler::SendUnstorable(Report& report, const std::string& why) {
     s = std::move(plain);
     try {
         auto replies = parts_.store.Settle(std::span(&s, 1));
+        CHECK(replies.size() == 1);
         Conclude(report, replies.front());
-    } catch (const store::CommitUnknown&) {
-        report.uncertain = true;
-        throw;
-    } catch (const store::Unavailable&) {
-        throw;
-    } catch (const std::exception& error) {
-        // Its lease will end and the crash accounting takes over.
-        Forget(s);
-        parts_.log.Error(
-            "an outcome is given up", {{"task", s.task.ToString()}, {"error", error.what()}}
-        );
+    } catch (const store::Unstorable& error) {
+        GiveUp(s, error.what());
     }
+}
+
+// The store works, or does not say that it does not, and refuses this one all the same. True: it
+// is kept for another try.
+bool Settler::Refused(Report& report, const std::string& why) {
+    const store::Settlement& s = report.settlement;
+    if (++report.refusals >= model::limits::kSettleRefusals) {
+        GiveUp(s, why);
+        return false;
+    }
+    Duration wait = model::limits::kRefusalDelay;
+    for (int i = 1; i < report.refusals && wait < model::limits::kRefusalDelayMax; ++i) wait *= 2;
+    report.not_before = parts_.clock.Now() + std::min(wait, model::limits::kRefusalDelayMax);
+    report.uncertain = true;
+    parts_.log.Error(
+        "the store refused an outcome; it is kept and tried again",
+        {{"task", s.task.ToString()},
+         {"refusals", std::to_string(report.refusals)},
+         {"given_up_after", std::to_string(model::limits::kSettleRefusals)},
+         {"error", why}}
+    );
+    return true;
+}
+
+// Its lease ends with its session. The trace stays, so that whoever recovers the task knows that it
+// ran, and a task whose outcome never arrives is quarantined in the end.
+void Settler::GiveUp(const store::Settlement& settlement, const std::string& why) {
+    parts_.log.Error(
+        "an outcome is given up; its lease is left to end and the task comes back",
+        {{"task", settlement.task.ToString()}, {"error", why}}
+    );
+    {
+        std::lock_guard guard(mutex_);
+        given_up_traces_.push_back(settlement.token);
+        if (given_up_traces_.size() > static_cast<std::size_t>(model::limits::kGivenUpKept)) {
+            traces_.erase(given_up_traces_.front());
+            given_up_traces_.pop_front();
+        }
+    }
+    if (given_up_) given_up_(settlement.session);
 }
 
 void Settler::Conclude(Report& report, const store::SettleReply& reply) {
@@ -349,12 +428,41 @@ void Settler::Secure(std::vector<Report> reports) {
         parts_.log.Warn(
             "the store is away; outcomes are spooled", {{"count", std::to_string(reports.size())}}
         );
+        std::lock_guard guard(mutex_);
+        replay_at_ = {};  // as soon as it answers, whatever else the spool holds
         return;
     }
     PutBack(std::move(reports));
 }
 
-void Settler::Replay(std::vector<Report> reports) {
+// Refused, while the store takes others: kept as safely as if it were away.
+void Settler::KeepRefused(std::vector<Report> reports) {
+    if (reports.empty()) return;
+    base::Instant first = base::Instant::max();
+    for (const Report& report : reports) first = std::min(first, report.not_before);
+    if (spool_.Append(reports)) {
+        parts_.metrics.spooled += reports.size();
+        std::lock_guard guard(mutex_);
+        replay_at_ = std::max(replay_at_, first);
+        return;
+    }
+    PutBack(std::move(reports));
+}
+
+void Settler::ReplaySpool() {
+    base::Instant now = parts_.clock.Now();
+    {
+        std::lock_guard guard(mutex_);
+        if (spool_.empty() || replay_at_ > now) return;
+    }
+    std::vector<Report> refused = Replay(spool_.Read());
+    spool_.Clear();
+    KeepRefused(std::move(refused));
+}
+
+// Returns those that were refused.
+std::vector<Report> Settler::Replay(std::vector<Report> reports) {
+    std::vector<Report> refused;
     while (!reports.empty()) {
         auto count = std::min<std::size_t>(reports.size(), model::limits::kSettleBatch);
         auto from = reports.end() - static_cast<std::ptrdiff_t>(count);
@@ -366,8 +474,10 @@ void Settler::Replay(std::vector<Report> reports) {
             for (Report& report : batch) report.settlement.token = LeaseToken{};
         }
         Send(batch);  // a throw leaves the file as it is: all of it is replayed again, fenced
-        parts_.metrics.replayed += count;
+        parts_.metrics.replayed += count - batch.size();
+        std::move(batch.begin(), batch.end(), std::back_inserter(refused));
     }
+    return refused;
 }
 
 void Settler::ReplayOrphans() {
@@ -377,8 +487,8 @@ void Settler::ReplayOrphans() {
             {{"file", orphan.file.path().string()},
              {"outcomes", std::to_string(orphan.reports.size())}}
         );
-        Replay(std::move(orphan.reports));
-        orphan.file.Remove();
+        KeepRefused(Replay(std::move(orphan.reports)));
+        orphan.Remove();
     }
     SignalAll();
 }

@@ -108,7 +108,7 @@ TEST(Settle, WithoutASpoolOutcomesWaitInMemory) {
     EXPECT_EQ(rig.StateOf(id), State::kComplete);
 }
 
-TEST(Settle, OneOutcomeTheStoreRefusesDoesNotHoldUpTheOthers) {
+TEST(Settle, OneOutcomeThatCannotBeStoredDoesNotHoldUpTheOthers) {
     SettleRig rig;
     rig.Open();
     TaskId first = rig.Submit("t");
@@ -117,12 +117,108 @@ TEST(Settle, OneOutcomeTheStoreRefusesDoesNotHoldUpTheOthers) {
     rig.worker->RunOneAttempt();
     rig.worker->RunOneAttempt();
     // The batch, then the last of them alone: each refused once.
-    rig.store.Next("settle", Trouble::kBug, 2);
+    rig.store.Next("settle", Trouble::kUnstorable, 2);
     rig.worker->SettleOnce();
     EXPECT_EQ(rig.worker->unsettled(), 0);
     EXPECT_EQ(rig.StateOf(first), State::kComplete);
     EXPECT_EQ(rig.StateOf(second), State::kDead);
     EXPECT_EQ(rig.Get(second).error->klass, "outcome");
+}
+
+TEST(Settle, ARefusalThatDoesNotBlameTheOutcomeIsTriedAgainAndHoldsUpNobody) {
+    SettleRig rig;
+    rig.Open();
+    TaskId first = rig.Submit("t");
+    TaskId second = rig.Submit("t");
+    rig.worker->ClaimOnce();
+    rig.worker->RunOneAttempt();
+    rig.worker->RunOneAttempt();
+    // A missing right, a bug of the server: the batch, then the last of them alone.
+    rig.store.Next("settle", Trouble::kBug, 2);
+    base::Instant next = rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(first), State::kComplete);
+    EXPECT_EQ(rig.StateOf(second), State::kInProgress);
+    EXPECT_EQ(next - rig.clock.Now(), model::limits::kRefusalDelay);
+    EXPECT_EQ(rig.worker->unsettled(), 1);
+    TaskId third = rig.Finish();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(third), State::kComplete) << "it does not wait for the refused one";
+    EXPECT_EQ(rig.StateOf(second), State::kInProgress);
+    rig.clock.Advance(model::limits::kRefusalDelay);
+    EXPECT_EQ(rig.worker->SettleOnce(), base::Instant::max());
+    EXPECT_EQ(rig.StateOf(second), State::kComplete);
+    EXPECT_EQ(rig.Get(second).attempt, 1);
+}
+
+TEST(Settle, ARefusalAfterTheCommitIsNotTakenForALostLease) {
+    SettleRig rig;
+    rig.Open();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kBugAfter);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kComplete);
+    EXPECT_EQ(rig.metrics.completed, 1u);
+    EXPECT_EQ(rig.metrics.lost, 0u);
+}
+
+TEST(Settle, ARefusedOutcomeIsTriedEverLessOften) {
+    SettleRig rig;
+    rig.Open();
+    rig.Finish();
+    rig.store.Next("settle", Trouble::kBug, 1'000);
+    auto wait = [&] {
+        auto next = rig.worker->SettleOnce() - rig.clock.Now();
+        rig.clock.Advance(next);
+        return next;
+    };
+    EXPECT_EQ(wait(), 100ms);
+    EXPECT_EQ(wait(), 200ms);
+    EXPECT_EQ(wait(), 400ms);
+    for (int i = 0; i < 10; ++i) wait();
+    EXPECT_EQ(wait(), 30s);
+}
+
+// An outcome that is given up takes its lease with it: the task comes back, and as one that ran.
+void ExpectGivenUp(SettleRig& rig, TaskId id, SessionId session) {
+    EXPECT_EQ(rig.worker->unsettled(), 0);
+    EXPECT_TRUE(rig.Logged("an outcome is given up"));
+    EXPECT_NE(rig.worker->session(), session) << "nothing more is claimed under it";
+    rig.clock.Advance(5s);
+    rig.worker->ClaimOnce();
+    rig.worker->RenewOnce();  // leaves the retired one to expire
+    rig.clock.Advance(1s);
+    rig.worker->SweepOnce();
+    EXPECT_EQ(rig.StateOf(id), State::kOpen);
+    EXPECT_TRUE(rig.Get(id).suspect);
+}
+
+TEST(Settle, AnOutcomeRefusedForTooLongIsGivenUpWithItsSession) {
+    SettleRig rig;
+    rig.Open();
+    SessionId session = rig.worker->session();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kBug, 2 * model::limits::kSettleRefusals);
+    for (int i = 0; i < model::limits::kSettleRefusals; ++i) {
+        ASSERT_EQ(rig.worker->unsettled(), 1) << i;
+        rig.worker->SettleOnce();
+        rig.worker->RenewOnce();
+        // Thirty seconds are more than a lease; the heartbeats go on meanwhile.
+        for (int k = 0; k < 6; ++k) {
+            rig.clock.Advance(5s);
+            rig.worker->RenewOnce();
+        }
+    }
+    ExpectGivenUp(rig, id, session);
+}
+
+TEST(Settle, AnOutcomeThatNotEvenAsAFailureCanBeStoredIsGivenUpWithItsSession) {
+    SettleRig rig;
+    rig.Open();
+    SessionId session = rig.worker->session();
+    TaskId id = rig.Finish();
+    rig.store.Next("settle", Trouble::kUnstorable, 3);  // the batch, alone, and in plain words
+    rig.worker->SettleOnce();
+    ExpectGivenUp(rig, id, session);
 }
 
 struct SpoolRig : SettleRig {
@@ -160,6 +256,28 @@ TEST(SpoolReplay, OurOwnSpoolIsReplayedWhenTheStoreAnswersAgain) {
     rig.worker->SettleOnce();
     EXPECT_EQ(rig.StateOf(id), State::kComplete);
     EXPECT_EQ(rig.worker->SettleOnce(), base::Instant::max());
+}
+
+TEST(SpoolReplay, ARefusedOutcomeIsAsSafeAsOneThatFoundNoStore) {
+    SpoolRig rig;
+    rig.Open();
+    TaskId refused = rig.Finish();
+    rig.store.Next("settle", Trouble::kBug, 2);
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.metrics.spooled, 1u);
+    EXPECT_EQ(rig.worker->unsettled(), 0) << "in the spool now";
+    TaskId other = rig.Finish();
+    rig.worker->SettleOnce();
+    EXPECT_EQ(rig.StateOf(other), State::kComplete);
+    EXPECT_EQ(rig.StateOf(refused), State::kInProgress) << "not before its time";
+    rig.clock.Advance(model::limits::kRefusalDelay);
+    rig.store.Next("settle", Trouble::kBug, 2);
+    auto next = rig.worker->SettleOnce() - rig.clock.Now();
+    EXPECT_EQ(next, 2 * model::limits::kRefusalDelay) << "its count went through the spool";
+    rig.worker.reset();  // dies
+    rig.Open();
+    EXPECT_EQ(rig.StateOf(refused), State::kComplete);
+    EXPECT_EQ(rig.SpoolFiles(), 0u);
 }
 
 TEST(SpoolReplay, IsFencedByTheToken) {
@@ -246,24 +364,64 @@ TEST(SpoolFile, KeepsEveryFieldAndIgnoresATornTail) {
     EXPECT_TRUE(orphans.front().reports.back().uncertain);
 }
 
-TEST(SpoolFile, AFlippedBitEndsTheReading) {
+// Three records, the second of them damaged.
+struct DamagedSpool {
     TemporaryDirectory directory;
-    Report report;
-    report.settlement.task = TaskId(1);
-    report.settlement.token = LeaseToken(3, 4);
-    report.settlement.session = SessionId(5, 6);
-    std::string path;
-    {
-        Spool spool(directory.path(), {});
-        ASSERT_TRUE(spool.Append(std::vector{report, report}));
-        path = StateFiles(directory.path(), "spool-", ".log").front().string();
+    std::vector<std::string> log;
+    base::Logger logger{
+        [this](const LogRecord& record) {
+            std::string line(record.message);
+            for (const auto& [name, value] : record.fields) line += " " + value;
+            log.push_back(line);
+        },
+        "spool"};
+    std::unique_ptr<Spool> spool = std::make_unique<Spool>(directory.path(), logger);
+
+    DamagedSpool() {
+        std::vector<Report> reports(3);
+        for (int i = 0; i < 3; ++i) {
+            reports[i].settlement.task = TaskId(i + 1);
+            reports[i].settlement.token = LeaseToken(3, 4);
+            reports[i].settlement.session = SessionId(5, 6);
+        }
+        EXPECT_TRUE(spool->Append(reports));
+        std::fstream file(Path(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(Path()) / 2));
+        file.put('\x7f');
     }
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-3, std::ios::end);
-    file.put('\x7f');
-    file.close();
-    Spool other(directory.path(), {});
-    EXPECT_EQ(other.Orphans().front().reports.size(), 1u);
+    std::string Path() { return StateFiles(directory.path(), "spool-", ".log").front().string(); }
+    static std::vector<TaskId> Tasks(const std::vector<Report>& reports) {
+        std::vector<TaskId> tasks;
+        for (const Report& report : reports) tasks.push_back(report.settlement.task);
+        return tasks;
+    }
+};
+
+TEST(SpoolFile, ADamagedRecordCostsItselfAloneAndACopyIsKept) {
+    DamagedSpool rig;
+    std::string path = rig.Path();
+    auto size = std::filesystem::file_size(path);
+    EXPECT_THAT(rig.Tasks(rig.spool->Read()), testing::ElementsAre(TaskId(1), TaskId(3)));
+    EXPECT_THAT(rig.Tasks(rig.spool->Read()), testing::SizeIs(2)) << "it was not emptied";
+    rig.spool->Clear();
+    EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), size);
+    EXPECT_THAT(rig.log, testing::ElementsAre(testing::HasSubstr(path + ".damaged"))) << "once";
+}
+
+TEST(SpoolFile, TheDamagedFileOfADeadProcessIsKeptAside) {
+    DamagedSpool rig;
+    std::string path = rig.Path();
+    rig.spool.reset();
+    Spool other(rig.directory.path(), rig.logger);
+    auto orphans = other.Orphans();
+    ASSERT_EQ(orphans.size(), 1u);
+    EXPECT_THAT(rig.Tasks(orphans.front().reports), testing::ElementsAre(TaskId(1), TaskId(3)));
+    orphans.front().Remove();
+    EXPECT_FALSE(std::filesystem::exists(path));
+    EXPECT_TRUE(std::filesystem::exists(path + ".damaged"));
+    EXPECT_THAT(rig.log, testing::ElementsAre(testing::HasSubstr(path + ".damaged")));
+    orphans.clear();
+    EXPECT_TRUE(other.Orphans().empty()) << "nobody takes it for a spool";
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "base/json.h"
 #include "model/limits.h"
@@ -66,6 +67,12 @@ void SyncDirectory(const std::filesystem::path& dir) {
     close(fd);
 }
 
+// No spool by its name any more.
+std::filesystem::path Damaged(std::filesystem::path path) {
+    path += ".damaged";
+    return path;
+}
+
 }  // namespace
 
 std::string EncodeReport(const Report& report) {
@@ -83,6 +90,7 @@ std::string EncodeReport(const Report& report) {
         {"stderr", s.stderr_tail},
         {"crashed", s.crashed},
         {"queue", report.queue},
+        {"refusals", report.refusals},
     };
     if (s.error) {
         body["error"] = {
@@ -133,6 +141,7 @@ std::optional<Report> DecodeReport(std::string_view text) {
         }
         if (body.contains("exit_code")) s.exit_code = body["exit_code"].get<int>();
         if (body.contains("exit_signal")) s.exit_signal = body["exit_signal"].get<int>();
+        report.refusals = body.value("refusals", 0);
         report.uncertain = true;  // the process may have died after the store took it
         return report;
     } catch (const json::exception&) {
@@ -143,14 +152,16 @@ std::optional<Report> DecodeReport(std::string_view text) {
 std::vector<Report> DecodeSpool(std::string_view bytes, std::size_t* good_bytes) {
     std::vector<Report> reports;
     std::size_t good = 0;
-    while (bytes.size() - good >= kHeader) {
-        std::size_t length = GetNumber(bytes.substr(good));
-        std::uint32_t crc = GetNumber(bytes.substr(good + 4));
-        if (length > bytes.size() - good - kHeader) break;
-        std::string_view body = bytes.substr(good + kHeader, length);
-        if (Crc32(body) != crc) break;
+    std::size_t at = 0;
+    while (bytes.size() - at >= kHeader) {
+        std::size_t length = GetNumber(bytes.substr(at));
+        std::uint32_t crc = GetNumber(bytes.substr(at + 4));
+        if (length > bytes.size() - at - kHeader) break;  // torn, or the length itself is damaged
+        std::string_view body = bytes.substr(at + kHeader, length);
+        at += kHeader + length;
+        if (Crc32(body) != crc) continue;
         auto report = DecodeReport(body);
-        if (!report) break;
+        if (!report) continue;
         reports.push_back(std::move(*report));
         good += kHeader + length;
     }
@@ -210,12 +221,30 @@ bool Spool::Append(std::span<const Report> reports) {
     return true;
 }
 
-std::vector<Report> Spool::Read() const {
+// A copy, because the file itself is needed until its outcomes are with the store.
+void Spool::KeepCopy(std::string_view bytes, std::size_t good) {
+    if (std::exchange(copied_, true)) return;
+    std::filesystem::path copy = Damaged(file_->path());
+    int fd = open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool kept = fd >= 0 && WriteAll(fd, bytes, 0) && fdatasync(fd) == 0;
+    if (fd >= 0) close(fd);
+    log_.Error(
+        kept ? "the spool is damaged; a copy is kept, what could be read goes to the store"
+             : "the spool is damaged and no copy could be kept; what could be read goes to the "
+               "store",
+        {{"file", copy.string()}, {"bytes_unreadable", std::to_string(bytes.size() - good)}}
+    );
+}
+
+std::vector<Report> Spool::Read() {
     std::lock_guard guard(mutex_);
     if (!file_ || bytes_ == 0) return {};
     std::string bytes = file_->ReadAll();
     bytes.resize(std::min(bytes.size(), bytes_));  // what a failed write left behind is no record
-    return DecodeSpool(bytes);
+    std::size_t good = 0;
+    std::vector<Report> reports = DecodeSpool(bytes, &good);
+    if (good != bytes_) KeepCopy(bytes, good);
+    return reports;
 }
 
 void Spool::Clear() {
@@ -227,6 +256,7 @@ void Spool::Clear() {
     }
     fdatasync(file_->fd());
     bytes_ = 0;
+    copied_ = false;
 }
 
 bool Spool::empty() const {
@@ -244,14 +274,23 @@ std::vector<Spool::Orphan> Spool::Orphans() const {
         std::size_t good = 0;
         Orphan orphan{std::move(*file), DecodeSpool(bytes, &good)};
         if (good != bytes.size()) {
-            log_.Warn(
-                "the spool of a dead process ends in a torn record",
-                {{"file", path.string()}, {"bytes_ignored", std::to_string(bytes.size() - good)}}
+            orphan.damaged = true;
+            log_.Error(
+                "the spool of a dead process is damaged; it is kept, what could be read goes to "
+                "the store",
+                {{"file", Damaged(path).string()},
+                 {"bytes_unreadable", std::to_string(bytes.size() - good)}}
             );
         }
         orphans.push_back(std::move(orphan));
     }
     return orphans;
+}
+
+void Spool::Orphan::Remove() {
+    if (!damaged) return file.Remove();
+    std::error_code ignored;
+    std::filesystem::rename(file.path(), Damaged(file.path()), ignored);
 }
 
 }  // namespace stint::engine

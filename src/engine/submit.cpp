@@ -157,6 +157,8 @@ Submitter::Replies Submitter::SubmitBatch(std::vector<model::NewTask> tasks) {
         return replies;
     } catch (const store::Unavailable& error) {
         return Replies(tasks.size(), Error{Code::kUnavailable, error.what()});
+    } catch (const store::Unstorable& error) {
+        return Replies(tasks.size(), Error{Code::kInvalid, error.what()});
     }
 }
 

@@ -103,6 +103,21 @@ TEST(Submit, WakesClaimersAfterTheCommitOncePerQueue) {
     rig.wake.Unsubscribe(number);
 }
 
+TEST(Submit, TheWakeUpFindsTheTaskInTheStore) {
+    Rig rig;
+    std::vector<std::size_t> there;
+    int number = rig.wake.Subscribe([&](const wake::Hint&) { there.push_back(Stored(rig)); });
+    EXPECT_TRUE(rig.submitter->Submit(Task()));
+    EXPECT_THAT(there, testing::ElementsAre(1u));
+    rig.wake.Unsubscribe(number);
+}
+
+TEST(Submit, WhatCannotBeStoredIsInvalid) {
+    Rig rig;
+    rig.store.Next("submit", Trouble::kUnstorable);
+    EXPECT_EQ(rig.submitter->Submit(Task()).error().code, Code::kInvalid);
+}
+
 TEST(Submit, InATransactionItHappensWithItsCommit) {
     Rig rig;
     auto submit = [&](bool commit) {

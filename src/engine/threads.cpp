@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/thread.h"
 #include "engine/core.h"
+#include "model/limits.h"
 
 namespace stint::engine {
 
@@ -15,6 +16,7 @@ constexpr Duration kLongestSleep = std::chrono::minutes{10};
 
 void Worker::Core::StartThreads() {
     threaded = true;
+    attempts.aside().UseThreads();
     auto loop = [this](Pulse& pulse, auto step) {
         loops.push_back(base::StartThread([this, &pulse, step](std::stop_token stop) mutable {
             while (!stop.stop_requested()) {
@@ -79,6 +81,7 @@ void Worker::Core::StopThreads() {
         }
     }
     runners.clear();
+    attempts.aside().Finish(model::limits::kAsideGrace);
 }
 
 void Worker::Core::SayUnhealthy() {
@@ -112,6 +115,7 @@ void Worker::Stop() {
 }
 
 void Worker::Stop(Duration drain) {
+    InHook::Refuse("Stop()");
     {
         std::unique_lock lock(core_->life_mutex);
         if (core_->life == Core::Life::kNew) return;
@@ -131,6 +135,7 @@ void Worker::Stop(Duration drain) {
 }
 
 void Worker::StopNow() {
+    InHook::Refuse("StopNow()");
     core_->hurry.request_stop();
     Stop(Duration::zero());
 }

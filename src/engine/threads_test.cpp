@@ -113,6 +113,142 @@ TEST(Threads, AHandlerThatIgnoresEverythingCannotHoldUpStop) {
     EXPECT_TRUE(Eventually([&] { return left->load(); }));
 }
 
+TEST(Threads, InAHurryAHandlerThatObeysIsNotLeftBehind) {
+    ThreadedRig rig;
+    Gate started;
+    rig.Handle("t", [&](Context& context, std::string_view) -> Outcome<std::string> {
+        std::mutex mutex;
+        std::condition_variable_any never;
+        std::unique_lock lock(mutex);
+        started.Open();
+        never.wait(lock, context.stop(), [] { return false; });
+        throw std::runtime_error("interrupted");
+    });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t");
+    started.Pass();
+    rig.worker->StopNow();
+    EXPECT_FALSE(rig.Logged("left behind"));
+    EXPECT_EQ(rig.StateOf(id), State::kOpen);
+    EXPECT_EQ(rig.memory.Attempts(id).back().end, model::AttemptEnd::kReleased);
+}
+
+TEST(Threads, AHookThatHangsBeforeAnAttemptCannotHoldUpStop) {
+    auto gate = std::make_shared<Gate>();
+    ThreadedRig rig;
+    rig.options.hooks.before_attempt = [gate](const AttemptInfo&) { gate->Pass(); };
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t");
+    ASSERT_TRUE(gate->WaitForVisitors(1));
+    rig.worker->StopNow();
+    EXPECT_EQ(rig.StateOf(id), State::kOpen) << "handed back";
+    EXPECT_TRUE(rig.Logged("left behind"));
+    rig.worker.reset();
+    gate->Open();
+}
+
+// A stop callback is the handler's own code: one that blocks must cost nobody but its own task.
+struct BlockingCallbackRig : ThreadedRig {
+    std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+    std::atomic<int> stopped{0};
+    BlockingCallbackRig() {
+        options.slots = 3;
+        Handle("blocks", [this](Context& context, std::string_view) -> Outcome<std::string> {
+            std::stop_callback callback(context.stop(), [this] {
+                ++stopped;
+                gate->Pass();
+            });
+            EXPECT_TRUE(Eventually([&] { return context.stop().stop_requested(); }));
+            throw std::runtime_error("stopped");
+        });
+        Handle("obeys", [this](Context& context, std::string_view) -> Outcome<std::string> {
+            if (context.fencing_number() > 1) return Done();
+            EXPECT_TRUE(Eventually([&] { return context.stop().stop_requested(); }));
+            ++stopped;
+            throw std::runtime_error("stopped");
+        });
+    }
+    void End() {
+        gate->Open();
+        worker->StopNow();
+    }
+};
+
+TEST(Threads, AStopCallbackThatBlocksHoldsUpNoHeartbeat) {
+    BlockingCallbackRig rig;
+    rig.Make().Start();
+    TaskId id = rig.Submit("blocks");
+    ASSERT_TRUE(InTime(rig, [&] { return rig.worker->running() == 1; }));
+    rig.memory.Cancel(std::span(&id, 1), "test", "enough");
+    ASSERT_TRUE(InTime(rig, [&] { return rig.stopped == 1; })) << "it blocks";
+    auto heartbeats = rig.metrics.heartbeats.load();
+    EXPECT_TRUE(InTime(rig, [&] { return rig.metrics.heartbeats >= heartbeats + 3; }));
+    rig.End();
+}
+
+TEST(Threads, AStopCallbackThatBlocksHoldsUpNoOtherSelfStop) {
+    BlockingCallbackRig rig;
+    rig.Make().Start();
+    rig.Submit("blocks");
+    rig.Submit("obeys");
+    rig.Submit("obeys");
+    ASSERT_TRUE(InTime(rig, [&] { return rig.worker->running() == 3; }));
+    rig.store.SetDown(true);  // all of them must stop, by the watch alone
+    EXPECT_TRUE(InTime(rig, [&] { return rig.stopped == 3; }));
+    rig.store.SetDown(false);
+    rig.End();
+}
+
+TEST(Threads, AHookAboutAGivenUpAttemptHoldsUpNoWatch) {
+    ThreadedRig rig;
+    auto gate = std::make_shared<Gate>();
+    auto hook = std::make_shared<Gate>();
+    rig.options.slots = 4;
+    rig.options.lease = model::LeasePolicy::Patient();
+    auto told = std::make_shared<std::atomic<int>>(0);
+    rig.options.hooks.after_attempt = [hook, told](const AttemptInfo&) {
+        ++*told;
+        hook->Pass();
+    };
+    rig.Handle("stuck", [gate](Context&, std::string_view) { return gate->Pass(), Done(); });
+    rig.Handle("t", [](Context& context, std::string_view) -> Outcome<std::string> {
+        EXPECT_TRUE(Eventually([&] { return context.stop().stop_requested(); }));
+        EXPECT_EQ(context.why(), StopReason::kTimeout) << "by the watch, not by the store";
+        throw Retryable("timed out");
+    });
+    rig.Make().Start();
+    rig.Submit("stuck", {.timeout = 1s});
+    ASSERT_TRUE(gate->WaitForVisitors(1));
+    ASSERT_TRUE(InTime(rig, [&] { return *told == 1; })) << "given up";
+    rig.Submit("t", {.timeout = 200ms});
+    EXPECT_TRUE(InTime(rig, [&] { return *told == 2; })) << "its timeout is watched";
+    hook->Open();
+    rig.worker->StopNow();
+    gate->Open();
+}
+
+TEST(Threads, AnIdleWorkerAsksAgainOnlyWhenItsIntervalIsOver) {
+    ThreadedRig rig;
+    rig.options.poll = {1s, 1s};
+    rig.options.lease = {.lease = 2s, .heartbeat_every = 600ms, .self_stop = 1'500ms};
+    rig.options.sweep_every = 1h;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Make().Start();
+    ASSERT_TRUE(Eventually([&] { return rig.worker->state() == WorkerState::kIdle; }));
+    int asked = rig.store.calls("claim");
+    // The interval is between 0.8 and 1.2 s. All that sleep on the clock are woken together: when
+    // the heartbeat has been sent, a claim would have been, too.
+    auto heartbeats = rig.metrics.heartbeats.load();
+    rig.clock.Advance(700ms);
+    EXPECT_TRUE(Eventually([&] { return rig.metrics.heartbeats > heartbeats; }));
+    EXPECT_EQ(rig.store.calls("claim"), asked);
+    rig.clock.Advance(500ms);
+    EXPECT_TRUE(Eventually([&] { return rig.store.calls("claim") > asked; }));
+    EXPECT_EQ(rig.store.calls("claim"), asked + 1);
+    rig.worker->Stop();
+}
+
 TEST(Threads, StopNowCutsAPatientStopShort) {
     ThreadedRig rig;
     auto gate = std::make_shared<Gate>();

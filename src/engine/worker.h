@@ -13,6 +13,7 @@
 //   renewer      heartbeats: session, cancellations, progress in one trip
 //   watcher      timeouts, hung handlers, self-stop; never touches the store, so never waits for it
 //   sweeper      dead workers' tasks, housekeeping
+//   aside        the handlers' stop callbacks, so that none of the above waits for one; on demand
 //
 // A store that fails sends the loops to wait with backoff, for ever. A handler that ignores every
 // stop request cannot hold up Stop(): its thread is left behind with a log line and touches nothing

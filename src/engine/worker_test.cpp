@@ -214,68 +214,6 @@ TEST(Claiming, ARetiredSessionIsRenewedWhileItsAttemptsRun) {
     EXPECT_EQ(rig.metrics.lost, 0u);
 }
 
-// ---- suspects ----
-
-struct SuspectRig : Rig {
-    // Kills a worker that holds `count` tasks, all of them started, and recovers them.
-    std::vector<TaskId> MakeSuspects(int count) {
-        options.slots = count;
-        Make();
-        worker->Open();
-        std::vector<TaskId> ids;
-        for (int i = 0; i < count; ++i) ids.push_back(Submit("t"));
-        worker->ClaimOnce();
-        EXPECT_EQ(worker->running(), count);
-        worker.reset();
-        clock.Advance(31s);
-        options.slots = 2;
-        Open();
-        clock.Advance(1s);
-        worker->RenewOnce();
-        return ids;
-    }
-};
-
-TEST(Suspects, RunAloneOneByOne) {
-    SuspectRig rig;
-    int most = 0;
-    rig.Handle("t", [&](Context&, std::string_view) {
-        most = std::max(most, rig.worker->running());
-        return Done();
-    });
-    auto suspects = rig.MakeSuspects(3);
-    for (TaskId id : suspects) EXPECT_TRUE(rig.Get(id).suspect);
-    EXPECT_EQ(rig.Drive(), 3);
-    EXPECT_EQ(most, 1);
-    for (TaskId id : suspects) {
-        EXPECT_EQ(rig.StateOf(id), State::kComplete);
-        EXPECT_TRUE(rig.memory.Attempts(id).back().alone);
-    }
-}
-
-TEST(Suspects, WaitUntilOrdinaryAttemptsHaveEnded) {
-    SuspectRig rig;
-    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
-    rig.Handle("slow", [](Context&, std::string_view) { return Done(); });
-    rig.Open();
-    auto suspects = rig.MakeSuspects(1);
-    rig.Submit("slow");
-    rig.worker->ClaimOnce();  // the ordinary one, and news of the suspect
-    EXPECT_EQ(rig.worker->running(), 1);
-    rig.Submit("slow");
-    rig.worker->ClaimOnce();
-    EXPECT_EQ(rig.worker->running(), 1) << "claims nothing beside";
-    rig.worker->RunOneAttempt();
-    rig.worker->SettleOnce();
-    rig.worker->ClaimOnce();
-    EXPECT_EQ(rig.worker->running(), 1);
-    EXPECT_EQ(rig.StateOf(suspects.front()), State::kInProgress);
-    rig.worker->ClaimOnce();
-    EXPECT_EQ(rig.worker->running(), 1) << "nothing beside the suspect either";
-    rig.Drive();
-    EXPECT_EQ(rig.StateOf(suspects.front()), State::kComplete);
-}
-
 // ---- how attempts end ----
 
 struct EndRig : Rig {
@@ -325,6 +263,64 @@ TEST(Ends, TheErrorHasItsClassAndMessage) {
     EXPECT_EQ(record.error->klass, "std::out_of_range");
     EXPECT_EQ(record.error->message, "seven");
     EXPECT_FALSE(record.error->retryable);
+}
+
+TEST(Ends, TheStackIsTheChainOfNestedExceptions) {
+    EndRig rig;
+    auto record = rig.Run([](Context&, std::string_view) -> Outcome<std::string> {
+        try {
+            try {
+                throw std::out_of_range("seven");
+            } catch (...) {
+                std::throw_with_nested(std::runtime_error("reading the index"));
+            }
+        } catch (...) {
+            std::throw_with_nested(Retryable("opening the album"));
+        }
+    });
+    EXPECT_EQ(record.error->message, "opening the album");
+    EXPECT_EQ(record.error->klass, "stint::Retryable");
+    EXPECT_EQ(
+        record.error->stack,
+        "stint::Retryable: opening the album\n"
+        "caused by std::runtime_error: reading the index\n"
+        "caused by std::out_of_range: seven"
+    );
+}
+
+TEST(Ends, AnEndlessChainOfExceptionsIsBounded) {
+    EndRig rig;
+    std::function<void(int)> fail = [&](int depth) {
+        if (depth == 0) throw std::runtime_error("the root");
+        try {
+            fail(depth - 1);
+        } catch (...) {
+            std::throw_with_nested(std::runtime_error(std::string(200, 'x')));
+        }
+    };
+    auto record = rig.Run([&](Context&, std::string_view) -> Outcome<std::string> {
+        fail(200);
+        return Done();
+    });
+    EXPECT_LE(record.error->stack.size(), model::limits::kErrorStack);
+    EXPECT_GT(record.error->stack.size(), model::limits::kErrorStack / 2);
+}
+
+TEST(Ends, AFailedAttemptIsLoggedWithWhatOneNeedsToFindIt) {
+    EndRig rig;
+    std::map<std::string, std::string> fields;
+    rig.options.log = [&](const LogRecord& record) {
+        if (record.message != "attempt failed") return;
+        for (const auto& [name, value] : record.fields) fields[std::string(name)] = value;
+    };
+    rig.Run([](Context&, std::string_view) -> Outcome<std::string> {
+        throw std::out_of_range("seven");
+    });
+    EXPECT_EQ(fields["task"], rig.id.ToString());
+    EXPECT_EQ(fields["type"], "t");
+    EXPECT_EQ(fields["attempt"], "1");
+    EXPECT_EQ(fields["class"], "std::out_of_range");
+    EXPECT_EQ(fields["error"], "seven");
 }
 
 TEST(Ends, LongErrorsAreCutBetweenCharacters) {
@@ -716,6 +712,29 @@ TEST(StoreTrouble, ErrorWaitUntilItAnswersAgain) {
     EXPECT_EQ(rig.worker->state(), WorkerState::kIdle);
 }
 
+TEST(StoreTrouble, ARenewalDoesNotWaitForAProberThatHangs) {
+    Rig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    rig.store.SetDown(true);
+    while (rig.metrics.breaker_opened == 0) {
+        rig.worker->SweepOnce();
+        rig.clock.Advance(1s);
+    }
+    rig.clock.Advance(5s);
+    rig.store.SetDown(false);
+    int renewals = 0;
+    rig.store.OnCall([&](std::string_view op) {
+        if (op != "reclaim" || renewals > 0) return;
+        // The sweep is the one that asks first, and its answer does not come.
+        int before = rig.store.calls("renew");
+        rig.worker->RenewOnce();
+        renewals = rig.store.calls("renew") - before;
+    });
+    rig.worker->SweepOnce();
+    EXPECT_EQ(renewals, 1);
+}
+
 TEST(StoreTrouble, AnUnexpectedExceptionDoesNotEndTheLoop) {
     Rig rig;
     rig.Handle("t", [](Context&, std::string_view) { return Done(); });
@@ -789,7 +808,68 @@ TEST(WorkerHooks, SeeAttemptsAndTransitionsAndCannotBreakTheLoop) {
     EXPECT_EQ(rig.StateOf(id), State::kComplete);
 }
 
+TEST(WorkerHooks, OneThatStopsTheWorkerIsRefusedInsteadOfWaitingForItself) {
+    ThreadedRig rig;
+    std::atomic<int> refused{0};
+    auto stop = [&](const auto&) {
+        try {
+            rig.worker->Stop();
+        } catch (const std::logic_error& error) {
+            EXPECT_THAT(error.what(), HasSubstr("called by a hook"));
+            ++refused;
+        }
+    };
+    rig.options.hooks.on_transition = stop;
+    rig.options.hooks.before_attempt = stop;
+    rig.options.hooks.after_attempt = stop;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Make().Start();
+    TaskId id = rig.Submit("t");
+    EXPECT_TRUE(Eventually([&] { return rig.StateOf(id) == State::kComplete && refused == 4; }));
+    rig.worker->Stop();
+}
+
 // ---- services ----
+
+TEST(Services, HousekeepingGoesOnWhileAllSlotsAreBusy) {
+    Rig rig;
+    rig.options.slots = 1;
+    TaskId waiting;
+    rig.Handle("t", [&](Context&, std::string_view) {
+        EXPECT_EQ(rig.worker->running(), 1);
+        waiting = rig.Submit("t", {.start_by = rig.clock.WallTime() + 10s});
+        rig.clock.Advance(11s);
+        rig.worker->HousekeepOnce();
+        EXPECT_EQ(rig.StateOf(waiting), State::kDead);
+        return Done();
+    });
+    rig.Open();
+    rig.Submit("t");
+    EXPECT_EQ(rig.Drive(), 1);
+    EXPECT_TRUE(waiting.valid());
+}
+
+TEST(Services, CancellationsOfTheDeadAreToldBeforeRecoveries) {
+    Rig rig;
+    rig.options.slots = 2;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    TaskId recovered = rig.Submit("t");
+    TaskId cancelled = rig.Submit("t");
+    rig.worker->ClaimOnce();
+    EXPECT_EQ(rig.worker->running(), 2);
+    rig.memory.Cancel(std::span(&cancelled, 1), "test", "changed my mind");
+    rig.worker.reset();  // dies
+    rig.clock.Advance(31s);
+    std::vector<std::string> seen;
+    rig.options.hooks.on_transition = [&](const TransitionInfo& info) {
+        seen.push_back(info.task.ToString() + " " + std::string(info.to));
+    };
+    rig.Open();
+    ASSERT_GE(seen.size(), 2u);
+    EXPECT_EQ(seen[0], cancelled.ToString() + " cancelled");
+    EXPECT_EQ(seen[1], recovered.ToString() + " open");
+}
 
 TEST(Services, HousekeepingExpiresStartByDeadlines) {
     Rig rig;

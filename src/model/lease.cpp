@@ -11,6 +11,10 @@ using base::MakeError;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+namespace {
+constexpr int kMarginShare = 10;  // of a lease, for stopping
+}
+
 LeasePolicy LeasePolicy::Default() {
     return {};
 }
@@ -20,7 +24,6 @@ LeasePolicy LeasePolicy::Brisk() {
 }
 
 LeasePolicy LeasePolicy::Patient() {
-    // Self-stop after three missed heartbeats, with a quarter of the lease as margin.
     return {.lease = minutes{2}, .heartbeat_every = seconds{30}, .self_stop = seconds{90}};
 }
 
@@ -50,14 +53,15 @@ Result<void> Validate(const LeasePolicy& policy) {
             DurationText(policy.heartbeat_every)
         );
     }
-    if (policy.self_stop >= policy.lease) {
+    Duration latest = policy.lease - policy.lease / kMarginShare;
+    if (policy.self_stop > latest) {
         return MakeError(
             Code::kInvalid,
-            "self_stop is {}; it must be shorter than the lease ({}), so that a worker stops "
-            "before "
-            "its tasks can be taken",
+            "self_stop is {} and lease is {}; self_stop must be at most {}, so that a worker has "
+            "the last tenth of its lease to stop its tasks before they can be taken",
             DurationText(policy.self_stop),
-            DurationText(policy.lease)
+            DurationText(policy.lease),
+            DurationText(latest)
         );
     }
     return {};

@@ -17,11 +17,13 @@ struct LeasePolicy {
     friend bool operator==(const LeasePolicy&, const LeasePolicy&) = default;
 
     static LeasePolicy Default();
+    // D3. Both stop themselves after three heartbeats that failed and keep a fourth as the margin.
     static LeasePolicy Brisk();    // heartbeat 2 s: one busy loop, quick recovery
     static LeasePolicy Patient();  // heartbeat 30 s, lease 2 min: many machines, slow links
 };
 
-// heartbeat_every · 2 < self_stop < lease, all within limits; the message says which is wrong.
+// heartbeat_every · 2 < self_stop ≤ 90 % of lease, all within limits; the message says which is
+// wrong.
 Result<void> Validate(const LeasePolicy& policy);
 Result<LeasePolicy> LeaseNamed(std::string_view preset);  // "default", "brisk", "patient"
 

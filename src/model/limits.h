@@ -38,12 +38,15 @@ inline constexpr int kClaimBatch = 1'000;
 inline constexpr std::size_t kClaimBytes = 64
                                            << 20;  // of inputs; a claim stops at the first over it
 inline constexpr int kSettleBatch = 1'000;
+inline constexpr int kSettleRefusals = 20;   // then an outcome is given up, after some six minutes
+inline constexpr int kGivenUpKept = 1'000;   // outcomes remembered until their session is recovered
 inline constexpr int kReclaimBatch = 1'000;  // tasks moved by one reclaim call
 inline constexpr int kListPage = 1'000;
 inline constexpr int kListPageDefault = 100;
 inline constexpr int kTypesPerWorker = 1'000;
 inline constexpr int kQueuesPerWorker = 1'000;
-inline constexpr int kSlots = 4'096;  // tasks running at once in one process
+inline constexpr int kSlots = 4'096;      // tasks running at once in one process
+inline constexpr int kAsideThreads = 16;  // running a host's stop callbacks, in one process
 inline constexpr int kWaitingHandles = 100'000;
 inline constexpr int kIdBlock = 1'000'000;
 inline constexpr int kHistoryScan = 100'000;  // rows one filtered list may look at
@@ -59,11 +62,16 @@ inline constexpr Duration kCrashWindow = hours{24};
 // Times.
 inline constexpr Duration kLeaseMin = std::chrono::milliseconds{200};
 inline constexpr Duration kLeaseMax = hours{24};
+inline constexpr Duration kHurryGrace =
+    std::chrono::milliseconds{200};  // for handlers that obey, when a stop is to be now
+inline constexpr Duration kAsideGrace = seconds{1};  // for the host's callbacks, at a stop
 inline constexpr Duration kTimeoutMax = hours{24 * 365};
 inline constexpr Duration kDelayMax = hours{24 * 366 * 10};
 inline constexpr Duration kRetention = hours{24 * 90};
 inline constexpr Duration kRetentionMax = hours{24 * 366 * 20};
 inline constexpr Duration kIdempotencyRetention = hours{24 * 7};
+inline constexpr Duration kRefusalDelay = std::chrono::milliseconds{100};  // doubled per refusal
+inline constexpr Duration kRefusalDelayMax = seconds{30};
 inline constexpr Duration kCrashDelay = std::chrono::milliseconds{250};  // doubled per crash
 inline constexpr Duration kCrashDelayMax = seconds{30};
 

@@ -203,8 +203,13 @@ TEST(LeasePolicies, ValidationSaysWhichOneIsWrong) {
     );
     EXPECT_THAT(
         why({.lease = 10s, .heartbeat_every = 2s, .self_stop = 10s}),
-        HasSubstr("shorter than the lease (10 s)")
+        HasSubstr("self_stop is 10 s and lease is 10 s; self_stop must be at most 9 s")
     );
+    EXPECT_THAT(
+        why({.lease = 10s, .heartbeat_every = 2s, .self_stop = 9001ms}),
+        HasSubstr("the last tenth of its lease")
+    );
+    EXPECT_EQ(why({.lease = 10s, .heartbeat_every = 2s, .self_stop = 9s}), "");
     EXPECT_EQ(why({.lease = 200ms, .heartbeat_every = 50ms, .self_stop = 101ms}), "");
 }
 

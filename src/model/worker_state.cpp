@@ -67,7 +67,6 @@ constexpr std::array kSteps = {
     Step{kProcessing, WorkerEvent::kSlotsFree, kPolling},
     Step{kReportingSuccess, WorkerEvent::kReported, kPolling},
     Step{kReportingFailure, WorkerEvent::kReported, kPolling},
-    Step{kProcessing, WorkerEvent::kSlotsFree, kPolling},
     Step{kErrorWait, WorkerEvent::kErrorWaitElapsed, kConnecting},
     Step{kDraining, WorkerEvent::kDrained, kStopped},
 };

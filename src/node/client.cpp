@@ -27,6 +27,8 @@ auto Ask(Request request) {
         return request();
     } catch (const store::Unavailable& error) {
         throw StoreError(Code::kUnavailable, error.what());
+    } catch (const store::Unstorable& error) {
+        throw StoreError(Code::kInvalid, error.what());
     } catch (const store::CommitUnknown& error) {
         throw StoreError(Code::kUnknown, error.what());
     } catch (const store::WrongSchema& error) {

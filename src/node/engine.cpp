@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/result.h"
 #include "base/thread.h"
+#include "engine/hooks.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
@@ -199,6 +200,8 @@ Result<void> Finish(Engine::Impl& impl, store::BackgroundFinish finish, std::str
         return Error{Code::kUnknown, error.what()};
     } catch (const store::Unavailable& error) {
         return Error{Code::kUnavailable, error.what()};
+    } catch (const store::Unstorable& error) {
+        return Error{Code::kInvalid, error.what()};
     }
 }
 
@@ -231,6 +234,8 @@ Result<void> Engine::Write(const std::function<Result<void>(Transaction&)>& work
         return Error{Code::kUnknown, error.what()};
     } catch (const store::Unavailable& error) {
         return Error{Code::kUnavailable, error.what()};
+    } catch (const store::Unstorable& error) {
+        return Error{Code::kInvalid, error.what()};
     }
 }
 
@@ -254,6 +259,7 @@ void Engine::Stop() {
 }
 
 void Engine::Stop(Duration drain) {
+    engine::InHook::Refuse("Engine::Stop()");
     engine::Worker* worker = nullptr;
     {
         std::lock_guard guard(impl_->lifecycle);

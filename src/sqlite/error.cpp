@@ -10,6 +10,9 @@ bool Error::is_constraint() const {
 bool Error::is_busy() const {
     return code() == SQLITE_BUSY || code() == SQLITE_LOCKED;
 }
+bool Error::is_data() const {
+    return is_constraint() || code() == SQLITE_TOOBIG || code() == SQLITE_MISMATCH;
+}
 bool Error::is_interrupted() const {
     return code() == SQLITE_INTERRUPT;
 }

@@ -16,6 +16,7 @@ public:
 
     bool is_constraint() const;
     bool is_busy() const;  // locked by another connection: nothing was changed
+    bool is_data() const;  // a value that the database cannot or may not hold
     bool is_interrupted() const;
     bool is_full() const;
     bool is_io() const;       // the disk failed: what reached it is not known

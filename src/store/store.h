@@ -4,7 +4,8 @@
 // Errors. What a caller can expect (no such task, lease lost, queue full) is in the replies. A
 // broken environment is an exception: Unavailable when nothing was changed, CommitUnknown when the
 // change may or may not have happened; the caller resolves the latter by reading back with its
-// token or key.
+// token or key. Unstorable blames the request itself; what is none of these (a missing right, a
+// bug) says nothing about it.
 //
 // Time. Only the store's clock compares instants. Durations are passed in, except instants that a
 // user names (run_at, start_by).
@@ -39,6 +40,11 @@ public:
 };
 // The store went away between the request and its answer: the change may or may not have happened.
 class CommitUnknown : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+// A value in the request can never be stored; nothing was changed. Other requests may well be.
+class Unstorable : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };

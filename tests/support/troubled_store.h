@@ -18,6 +18,8 @@ enum class Trouble : std::uint8_t {
     kUnavailable,    // nothing happens
     kUnknownBefore,  // nothing happened, but nobody knows
     kUnknownAfter,   // it happened, but nobody knows
+    kUnstorable,     // nothing happens, and the request is to blame
+    kBugAfter,       // as the next, but it happened
     kBug,            // a std::runtime_error of no known kind
 };
 
@@ -152,8 +154,10 @@ private:
         std::optional<Trouble> trouble = Note(op);
         if (trouble == Trouble::kUnavailable) throw store::Unavailable("injected: away");
         if (trouble == Trouble::kUnknownBefore) throw store::CommitUnknown("injected: unknown");
+        if (trouble == Trouble::kUnstorable) throw store::Unstorable("injected: too large");
         if (trouble == Trouble::kBug) throw std::runtime_error("injected: refused");
         auto result = work();
+        if (trouble == Trouble::kBugAfter) throw std::runtime_error("injected: broke afterwards");
         if (trouble == Trouble::kUnknownAfter) throw store::CommitUnknown("injected: unknown");
         return result;
     }

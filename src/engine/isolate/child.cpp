@@ -31,8 +31,9 @@ namespace limits = model::limits;
 using isolate::Frame;
 
 std::atomic<bool> prepared{false};
-constexpr int kOrphaned = 113;  // exit code: the parent fell silent
+constexpr int kOrphaned = 113;  // exit code: the parent is gone
 constexpr Duration kSendLimit = std::chrono::seconds{5};
+constexpr Duration kOutcomeSendLimit = std::chrono::minutes{1};  // an orphan is ended before
 
 // What a handler sees in the child. Only the parent touches the store.
 class ChildContext final : public Context {
@@ -76,14 +77,35 @@ public:
         stop_.request_stop();
     }
     void Report(engine::AttemptResult result) {
-        result.warning = warning_;
+        result.warning = warning_.empty() ? "" : engine::CutText(warning_, limits::kReason);
+        Bound(result);
         std::lock_guard guard(send_mutex_);
         isolate::SendFrame(
-            socket_, Frame::Kind::kOutcome, isolate::EncodeResult(result), kSendLimit
+            socket_, Frame::Kind::kOutcome, isolate::EncodeResult(result), kOutcomeSendLimit
         );
+    }
+    // The last words of one that does not hear its parent. Never waits: a handler may be sending.
+    void SayOrphaned() {
+        std::unique_lock lock(send_mutex_, std::try_to_lock);
+        if (lock) isolate::SendFrame(socket_, Frame::Kind::kOrphaned, {}, Duration{0});
     }
 
 private:
+    // Whatever a handler returns must fit into a frame; what would be refused anyway is refused
+    // here, with the same words.
+    static void Bound(engine::AttemptResult& result) {
+        auto* outcome = std::get_if<Outcome<std::string>>(&result.end);
+        if (outcome == nullptr) return;
+        if (const auto* output = std::get_if<0>(outcome)) {
+            if (auto error = engine::TooLarge(*output)) result.end = std::move(*error);
+        } else if (auto* background = std::get_if<Background>(outcome)) {
+            background->reason = engine::CutText(background->reason, limits::kReason);
+        } else if (const auto* failed = std::get_if<Failed>(outcome)) {
+            model::TaskError error = engine::ToError(*failed);
+            result.end = std::move(error);
+        }
+    }
+
     Result<void> CompleteInBytes(Transaction&, std::string) override {
         return Error{
             Code::kInvalid,
@@ -103,40 +125,42 @@ private:
     _exit(kOrphaned);
 }
 
-// Listens to the parent; when it falls silent nobody may rely on this attempt any more.
+// Listens to the parent; when it is gone or falls silent nobody may rely on this attempt any more,
+// nor on what it started.
 void Listen(isolate::FrameReader& reader, const isolate::Fd& socket, ChildContext& context) {
     base::Clock& clock = base::SystemClock();
-    base::Instant heard = clock.Now();
+    isolate::Silence silence(clock.Now());
     for (;;) {
         pollfd readable{socket.get(), POLLIN, 0};
         poll(&readable, 1, static_cast<int>(isolate::kBeatEvery.count()));
         bool there = readable.revents == 0 || reader.Fill(socket);
         while (auto frame = reader.Next()) {
-            heard = clock.Now();
+            silence.Heard(clock.Now());
             if (frame->kind == Frame::Kind::kStop) {
                 context.RequestStop(isolate::DecodeStop(frame->body));
             }
         }
-        // Frozen ourselves (a stopped process group, a suspended machine)? Then the gap is ours as
-        // well, and the parent may have been taken for dead all the same.
-        if (!there || clock.Now() - heard > isolate::kSilence) DieWithGroup();
+        if (!there) DieWithGroup();
+        if (silence.TooLong(clock.Now())) {
+            context.SayOrphaned();
+            DieWithGroup();
+        }
     }
 }
 
 std::optional<isolate::Start> WaitForStart(
     isolate::FrameReader& reader, const isolate::Fd& socket
 ) {
-    base::Instant end = base::SystemClock().Now() + isolate::kSilence;
-    while (base::SystemClock().Now() < end) {
+    // However long it takes: nothing has begun, and a parent that is gone ends it.
+    for (;;) {
         pollfd readable{socket.get(), POLLIN, 0};
-        poll(&readable, 1, 100);
+        poll(&readable, 1, -1);
         bool there = readable.revents == 0 || reader.Fill(socket);
         if (auto frame = reader.Next()) {
             if (frame->kind == Frame::Kind::kStart) return isolate::DecodeStart(frame->body);
         }
-        if (!there) break;
+        if (!there) return std::nullopt;
     }
-    return std::nullopt;
 }
 
 engine::AttemptResult Call(
@@ -198,11 +222,11 @@ int RunIsolated(const std::function<void(HandlerRegistry&)>& register_handlers) 
     isolate::FrameReader reader;
     auto start = WaitForStart(reader, socket);
     if (!start) return kOrphaned;
+    ChildContext context(*start, socket);
+    // Before any code of the host's. Never joined: it ends with the process.
+    base::StartThread([&] { Listen(reader, socket, context); }).detach();
     HandlerRegistry handlers;
     register_handlers(handlers);
-    ChildContext context(*start, socket);
-    // Never joined: it ends with the process.
-    base::StartThread([&] { Listen(reader, socket, context); }).detach();
     LimitMemory(start->memory_bytes);
     context.Report(Call(handlers, context, start->lease.input));
     // No destructors: threads of the handler may still run.

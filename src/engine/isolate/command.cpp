@@ -84,6 +84,7 @@ private:
         spawn.env = request_.env;
         spawn.directory = request_.directory;
         spawn.limits = request_.limits;
+        spawn.guarded = true;
         spawn.fds = {{in.read.get(), 0}, {out.write.get(), 1}, {err.write.get(), 2}};
         Child child = Child::Spawn(spawn);
         in_ = std::move(in.write);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <fstream>
 #include <system_error>
@@ -92,6 +93,14 @@ TEST(Command, AStopEndsItAndItsChildren) {
         std::string number, name, state;
         return !(stat >> number >> name >> state) || state == "Z";
     }));
+}
+
+TEST(Command, LeavesNoProcessOfOursBehind) {
+    Execute({"true"});
+    // Neither the command nor its guardian waits to be collected.
+    int status = 0;
+    EXPECT_EQ(waitpid(-1, &status, WNOHANG), -1);
+    EXPECT_EQ(errno, ECHILD);
 }
 
 TEST(Command, MemoryIsLimited) {

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/text.h"
+#include "model/limits.h"
 
 namespace stint::engine::isolate {
 
@@ -159,6 +161,7 @@ std::string EncodeResult(const AttemptResult& result) {
         json["end"] = "error";
         json["message"] = error->message;
         json["class"] = error->klass;
+        json["stack"] = error->stack;
         json["retryable"] = error->retryable;
     } else if (const auto* outcome = std::get_if<Outcome<std::string>>(&result.end)) {
         if (const auto* output = std::get_if<0>(outcome)) {
@@ -197,10 +200,12 @@ std::optional<AttemptResult> DecodeResult(std::string_view body) {
             decoded.end =
                 Outcome<std::string>(Snooze{Duration(json.at("delay").get<std::int64_t>())});
         } else {
-            decoded.end = ToError(Failed{
+            model::TaskError error = ToError(Failed{
                 json.at("message").get<std::string>(),
                 json.at("retryable").get<bool>(),
                 json.at("class").get<std::string>()});
+            error.stack = CutText(json.value("stack", ""), model::limits::kErrorStack);
+            decoded.end = std::move(error);
         }
         return decoded;
     });

@@ -2,7 +2,7 @@
 //
 //   frame = u32 length of the rest, u8 kind, body (JSON, or nothing)
 //   parent → child: kStart once, kBeat every kBeatEvery, kStop at most once
-//   child → parent: kProgress any number of times, kOutcome once, last
+//   child → parent: kProgress any number of times, then kOutcome or kOrphaned once, last
 #pragma once
 
 #include <stint/context.h>
@@ -14,6 +14,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/clock.h"
 #include "engine/isolate/spawn.h"
 #include "engine/outcome.h"
 #include "store/store.h"
@@ -28,8 +29,34 @@ inline constexpr std::string_view kMarker = "--stint-isolated-attempt";
 inline constexpr const char* kMarkerVariable = "STINT_ISOLATED_ATTEMPT";
 
 struct Frame {
-    enum class Kind : std::uint8_t { kStart = 1, kBeat, kStop, kProgress, kOutcome } kind{};
+    enum class Kind : std::uint8_t {
+        kStart = 1,
+        kBeat,
+        kStop,
+        kProgress,
+        kOutcome,
+        kOrphaned,  // the parent was not heard; the child ends itself
+    } kind{};
     std::string body;
+};
+
+// How a child tells a parent that fell silent from a time in which it was frozen itself: then the
+// parent was, too, or has been speaking all along, and gets the time to be heard.
+class Silence {
+public:
+    explicit Silence(base::Instant now) : heard_(now), looked_(now) {}
+    void Heard(base::Instant now) { heard_ = now; }
+    // To be asked every kBeatEvery or so.
+    bool TooLong(base::Instant now) {
+        bool frozen = now - looked_ > kSilence / 2;
+        looked_ = now;
+        if (frozen) heard_ = now;
+        return now - heard_ > kSilence;
+    }
+
+private:
+    base::Instant heard_;
+    base::Instant looked_;
 };
 
 // Collects bytes, gives out whole frames.

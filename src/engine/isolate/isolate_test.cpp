@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/isolate/frame.h"
 #include "engine/isolate/spawn.h"
 #include "engine/isolate/test_handlers.h"
 #include "support/engine_rig.h"
@@ -128,6 +129,22 @@ TEST(Isolate, AnEndlessLoopMeetsTheProcessorLimit) {
     rig.ExpectAlive();
 }
 
+TEST(Isolate, AKillBelowTheProcessorLimitIsACrash) {
+    IsolateRig rig({.cpu_time = 1h});
+    auto record = rig.Run("child.killed");
+    EXPECT_EQ(record.error->klass, "crash");
+    EXPECT_EQ(rig.Attempt().exit_signal, SIGKILL);
+}
+
+TEST(Isolate, AnOutputOverTheLimitIsAFailureThatSaysSo) {
+    IsolateRig rig;
+    auto record = rig.Run("child.verbose");
+    EXPECT_EQ(record.state, State::kDead);
+    EXPECT_EQ(record.error->klass, "output_too_large");
+    EXPECT_THAT(record.error->message, HasSubstr("20971522 bytes, the limit is 1048576"));
+    EXPECT_EQ(record.crash_count, 0);
+}
+
 // Stops the attempt as soon as its child has said where it is.
 void StopWhenReady(
     IsolateRig& rig, const std::string& type, const std::function<void(TaskId)>& stop
@@ -210,27 +227,97 @@ TEST(Isolate, ProgressReachesTheHeartbeat) {
     });
 }
 
-TEST(Isolate, TheChildDiesWithItsParent) {
+bool Gone(pid_t pid) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name, state;
+    return !(stat >> number >> name >> state) || state == "Z";
+}
+
+// A worker process of its own, which can be killed or stopped without warning.
+struct Elsewhere {
     TemporaryDirectory directory;
-    std::string file = directory.path() + "/ready";
-    setenv("STINT_TEST_READY", file.c_str(), 1);
-    // A parent of its own, which is then killed without warning.
-    SpawnRequest request;
-    request.file = "/proc/self/exe";
-    request.argv = {"engine_test", "--run-a-parent"};
-    Child parent = Child::Spawn(request);
-    ASSERT_TRUE(Eventually([&] {
-        pid_t child = 0;
-        return static_cast<bool>(std::ifstream(file) >> child) && child > 0;
-    }));
-    pid_t child = 0;
-    std::ifstream(file) >> child;
-    kill(parent.pid(), SIGKILL);
-    EXPECT_TRUE(Eventually([&] {
-        std::ifstream stat("/proc/" + std::to_string(child) + "/stat");
-        std::string number, name, state;
-        return !(stat >> number >> name >> state) || state == "Z";
-    }));
+    std::string ready = directory.path() + "/ready";
+    std::string grandchild = directory.path() + "/grandchild";
+    std::string verdict = directory.path() + "/verdict";
+    std::optional<Child> parent;
+
+    void Start(const std::string& mode, const std::string& what) {
+        setenv("STINT_TEST_READY", ready.c_str(), 1);
+        setenv("STINT_TEST_GRANDCHILD", grandchild.c_str(), 1);
+        setenv("STINT_TEST_VERDICT", verdict.c_str(), 1);
+        SpawnRequest request;
+        request.file = "/proc/self/exe";
+        request.argv = {"engine_test", mode, what};
+        parent.emplace(Child::Spawn(request));
+        unsetenv("STINT_TEST_VERDICT");
+    }
+    static pid_t Read(const std::string& file) {
+        pid_t pid = 0;
+        EXPECT_TRUE(Eventually([&] {
+            return static_cast<bool>(std::ifstream(file) >> pid) && pid > 0;
+        })) << file;
+        return pid;
+    }
+    void Kill() const { kill(parent->pid(), SIGKILL); }
+};
+
+TEST(Isolate, TheChildAndAllItStartedDieWithItsParent) {
+    Elsewhere there;
+    there.Start("--run-a-parent", "child.stubborn");
+    pid_t child = there.Read(there.ready);
+    pid_t grandchild = there.Read(there.grandchild);
+    EXPECT_FALSE(Gone(grandchild));
+    there.Kill();
+    EXPECT_TRUE(Eventually([&] { return Gone(child); }));
+    EXPECT_TRUE(Eventually([&] { return Gone(grandchild); }));
+}
+
+TEST(Isolate, ACommandAndAllItStartedDieWithTheirParent) {
+    Elsewhere there;
+    there.Start(
+        "--run-a-command",
+        "echo $$ > " + there.ready + "; sleep 1000 & echo $! > " + there.grandchild + "; wait"
+    );
+    pid_t child = there.Read(there.ready);
+    pid_t grandchild = there.Read(there.grandchild);
+    EXPECT_FALSE(Gone(grandchild));
+    there.Kill();
+    EXPECT_TRUE(Eventually([&] { return Gone(child); }));
+    EXPECT_TRUE(Eventually([&] { return Gone(grandchild); }));
+}
+
+TEST(Isolate, AChildThatDoesNotHearItsParentIsReleasedNotCountedAsACrash) {
+    Elsewhere there;
+    there.Start("--run-a-parent", "child.obedient");
+    pid_t child = there.Read(there.ready);
+    kill(there.parent->pid(), SIGSTOP);
+    EXPECT_TRUE(Eventually([&] { return Gone(child); })) << "nobody speaks to it";
+    kill(there.parent->pid(), SIGCONT);
+    ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(there.verdict); }));
+    std::string end;
+    int crashes = -1;
+    std::ifstream(there.verdict) >> end >> crashes;
+    EXPECT_EQ(end, "released");
+    EXPECT_EQ(crashes, 0);
+}
+
+TEST(Isolate, AChildThatWasFrozenItselfGivesItsParentTimeToSpeak) {
+    base::Instant start{};
+    auto silent_after = [&](std::vector<Duration> gaps) {
+        Silence silence(start);
+        base::Instant now = start;
+        bool too_long = false;
+        for (Duration gap : gaps) too_long = silence.TooLong(now += gap);
+        return too_long;
+    };
+    std::vector<Duration> beats(11, kBeatEvery);
+    EXPECT_TRUE(silent_after(beats)) << "5.5 s without a word";
+    beats.pop_back();
+    EXPECT_FALSE(silent_after(beats));
+    EXPECT_FALSE(silent_after({kBeatEvery, 1h})) << "an hour that it did not see itself";
+    std::vector<Duration> after_a_freeze(11, kBeatEvery);
+    after_a_freeze.insert(after_a_freeze.begin(), 1h);
+    EXPECT_TRUE(silent_after(after_a_freeze)) << "and then nobody spoke";
 }
 
 TEST(Isolate, WithoutTheFirstLineRegisteringAnIsolatedTypeFails) {

@@ -20,7 +20,7 @@ namespace stint::engine::isolate {
 
 namespace {
 
-constexpr Duration kSendLimit = std::chrono::seconds{5};
+constexpr Duration kStartLimit = std::chrono::seconds{30};
 constexpr Duration kLeaseLostGrace = std::chrono::milliseconds{500};
 
 struct Wires {
@@ -68,7 +68,11 @@ public:
         Child child = Launch(isolation, wires_);
         StopEvent stop(attempt_.stop_token());
         Start start{attempt_.lease, isolation.memory_bytes};
-        SendFrame(wires_.socket, Frame::Kind::kStart, EncodeStart(start), kSendLimit);
+        // A child that does not take it within the time is too slow for this machine now.
+        if (!SendFrame(wires_.socket, Frame::Kind::kStart, EncodeStart(start), kStartLimit)) {
+            orphaned_ = true;
+            child.SignalGroup(SIGKILL);
+        }
         base::Instant next_beat = base::SystemClock().Now() + kBeatEvery;
         std::optional<Keeper> keeper;
         for (bool ended = false; !ended;) {
@@ -122,6 +126,8 @@ private:
                 }
             } else if (frame->kind == Frame::Kind::kOutcome) {
                 result_ = DecodeResult(frame->body);
+            } else if (frame->kind == Frame::Kind::kOrphaned) {
+                orphaned_ = true;
             }
         }
     }
@@ -131,7 +137,9 @@ private:
         if (result_) {
             result = std::move(*result_);
             if (!result.warning.empty()) context_.Warn(result.warning);
-        } else if (exit.signal == SIGXCPU || (exit.signal == SIGKILL && CpuWasLimit(isolation))) {
+        } else if (orphaned_) {
+            result.end = Orphaned{};
+        } else if (exit.signal == SIGXCPU || KilledForCpu(exit, isolation)) {
             result.end = model::TaskError{
                 fmt::format("used more than {} ms of processor time", isolation.cpu_time.count()),
                 "cpu_limit",
@@ -154,8 +162,9 @@ private:
     }
 
     // The hard limit kills; SIGXCPU came a second before and was ignored.
-    bool CpuWasLimit(const Isolation& isolation) const {
-        return isolation.cpu_time > Duration::zero() && attempt_.why() == StopReason::kNone;
+    bool KilledForCpu(const Exit& exit, const Isolation& isolation) const {
+        return exit.signal == SIGKILL && attempt_.why() == StopReason::kNone &&
+               isolation.cpu_time > Duration::zero() && exit.cpu_time >= isolation.cpu_time;
     }
 
     const Attempt& attempt_;
@@ -164,6 +173,7 @@ private:
     Wires wires_;
     FrameReader reader_;
     bool socket_open_ = true;
+    bool orphaned_ = false;  // the child could not hear us, or we could not reach it
     Tail tail_{model::limits::kStderrTail};
     std::optional<AttemptResult> result_;
 };

@@ -36,7 +36,6 @@ struct Plan {
     std::vector<std::pair<int, int>> fds;
     int highest = 2;
     SpawnLimits limits;
-    pid_t parent = 0;
     int report = -1;  // a failure's errno goes here; closed by a successful exec
 };
 
@@ -114,8 +113,6 @@ bool ArrangeFds(Plan& plan) {
 
 [[noreturn]] void BecomeChild(Plan& plan) {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != plan.parent) _exit(127);  // the parent died before we asked to be told
     ResetSignals();
     if (!ArrangeFds(plan)) Give(plan.report);
     if (plan.directory != nullptr && chdir(plan.directory) != 0) Give(plan.report);
@@ -128,6 +125,34 @@ bool ArrangeFds(Plan& plan) {
     }
     errno = worst;
     Give(plan.report);
+}
+
+// Waits for the end of `life`, which comes with the death of the process that made us. Only
+// async-signal-safe calls: this is a copy of a process with threads.
+[[noreturn]] void BecomeGuardian(pid_t group, int life) {
+    setpgid(0, group);
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, nullptr);  // what ends the group politely is not for us
+    prctl(PR_SET_NAME, "stint-guardian");
+    // Of its parent's descriptors it keeps none: it would keep them open for others.
+    if (dup2(life, 0) < 0) _exit(127);
+    syscall(SYS_close_range, 1U, ~0U, 0U);
+    char byte = 0;
+    while (read(0, &byte, 1) < 0 && errno == EINTR) {
+    }
+    // As long as we are in it, the number of the group is nobody else's.
+    if (getpgrp() == group) kill(-group, SIGKILL);
+    _exit(0);
+}
+
+Duration CpuTime(const rusage& usage) {
+    auto milliseconds = [](const timeval& time) {
+        return std::chrono::duration_cast<Duration>(
+            std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec)
+        );
+    };
+    return milliseconds(usage.ru_utime) + milliseconds(usage.ru_stime);
 }
 
 }  // namespace
@@ -168,7 +193,6 @@ Child Child::Spawn(const SpawnRequest& request) {
     plan.fds = request.fds;
     for (const auto& [ours, theirs] : plan.fds) plan.highest = std::max(plan.highest, theirs);
     plan.limits = request.limits;
-    plan.parent = getpid();
     Pipe report = MakePipe();
     plan.report = report.write.get();
 
@@ -178,6 +202,8 @@ Child Child::Spawn(const SpawnRequest& request) {
     setpgid(pid, pid);  // both sides do it: whoever is first
     Child child(pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
     report.write.Close();
+    // As early as can be: whatever it starts later is guarded.
+    if (request.guarded) child.Guard();
     int error = 0;
     ssize_t got = 0;
     do {
@@ -189,6 +215,15 @@ Child Child::Spawn(const SpawnRequest& request) {
     }
     if (!child.pidfd_.open()) Fail("pidfd_open");  // ~Child ends it
     return child;
+}
+
+void Child::Guard() {
+    Pipe life = MakePipe();
+    guardian_ = fork();
+    if (guardian_ < 0) Fail("fork");
+    if (guardian_ == 0) BecomeGuardian(pid_, life.read.get());
+    setpgid(guardian_, pid_);  // both sides do it: whoever is first
+    life_ = std::move(life.write);
 }
 
 Child::~Child() {
@@ -204,11 +239,18 @@ Exit Child::Collect() {
     // Before it is collected: until then its number cannot be anybody else's.
     kill(-pid_, SIGKILL);
     kill(pid_, SIGKILL);
+    if (guardian_ > 0) {
+        kill(guardian_, SIGKILL);
+        while (waitpid(guardian_, nullptr, 0) < 0 && errno == EINTR) {
+        }
+    }
     int status = 0;
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    rusage usage{};
+    while (wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
     }
     collected_ = true;
     Exit exit;
+    exit.cpu_time = CpuTime(usage);
     if (WIFEXITED(status)) exit.code = WEXITSTATUS(status);
     if (WIFSIGNALED(status)) exit.signal = WTERMSIG(status);
     return exit;

@@ -53,22 +53,27 @@ struct SpawnRequest {
     // that are not named become /dev/null.
     std::vector<std::pair<int, int>> fds;
     SpawnLimits limits = {};
+    // A second process, in the same group, that ends the group when this process dies, however it
+    // dies. For programs that do not notice it themselves.
+    bool guarded = false;
 };
 
 // How a process ended.
 struct Exit {
     std::optional<int> code;
     std::optional<int> signal;
+    Duration cpu_time{};  // that it used
 };
 
 class Child {
 public:
-    // Throws std::system_error, also when the file cannot be executed. The child dies with the
-    // thread that calls this.
+    // Throws std::system_error, also when the file cannot be executed.
     static Child Spawn(const SpawnRequest& request);
     Child(Child&& other) noexcept
         : pid_(std::exchange(other.pid_, -1)),
           pidfd_(std::move(other.pidfd_)),
+          guardian_(std::exchange(other.guardian_, -1)),
+          life_(std::move(other.life_)),
           collected_(other.collected_) {}
     Child& operator=(Child&&) = delete;
     ~Child();  // kills the group and waits, if that has not happened
@@ -83,8 +88,11 @@ public:
 
 private:
     Child(pid_t pid, Fd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+    void Guard();
     pid_t pid_ = -1;
     Fd pidfd_;
+    pid_t guardian_ = -1;
+    Fd life_;  // closed by our death, whatever its cause
     bool collected_ = false;
 };
 

@@ -18,6 +18,8 @@ inline constexpr std::array kTestHandlers = {
     "child.spin",
     "child.obedient",
     "child.stubborn",
+    "child.killed",
+    "child.verbose",
 };
 
 // What Registry::Add said to an isolated type before main() called IsIsolatedChild.

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/isolate/command.h"
 #include "engine/isolate/test_handlers.h"
 #include "support/engine_rig.h"
 
@@ -98,19 +99,39 @@ void RegisterTestHandlers(HandlerRegistry& registry) {
         }
         return Done();
     });
+    registry.Bind("child.killed", [](Context&, std::string_view) -> Outcome<std::string> {
+        std::raise(SIGKILL);
+        return Done();
+    });
+    registry.Bind("child.verbose", [](Context&, std::string_view) {
+        return Done("\"" + std::string(20 << 20, 'x') + "\"");
+    });
     registry.Bind("child.obedient", Obedient);
     registry.Bind("child.stubborn", Stubborn);
 }
 
-// A process whose only purpose is to be killed while its child runs.
-int RunAParent() {
+// A process whose only purpose is to be killed or stopped while its child runs. Says in the end
+// how the attempt ended, and how often the task crashed.
+int RunAParent(const std::string& type) {
     ThreadedRig rig;
-    rig.registry.Add(
-        {.type = "child.obedient", .defaults = {}, .handler = {}, .isolation = {.enabled = true}}
-    );
+    rig.registry.Add({.type = type, .defaults = {}, .handler = {}, .isolation = {.enabled = true}});
     rig.Open();
-    rig.Submit("child.obedient");
-    rig.Drive();
+    TaskId id = rig.Submit(type);
+    rig.worker->ClaimOnce();
+    rig.worker->RunOneAttempt();
+    rig.worker->SettleOnce();
+    if (const char* file = std::getenv("STINT_TEST_VERDICT")) {
+        std::string part = std::string(file) + ".part";
+        std::ofstream(part) << model::AttemptEndName(rig.memory.Attempts(id).front().end) << " "
+                            << rig.Get(id).crash_count << "\n";
+        std::rename(part.c_str(), file);
+    }
+    return 0;
+}
+
+// The same for a command, which knows nothing of its parent.
+int RunACommandsParent(const std::string& script) {
+    RunCommand({.argv = {"sh", "-c", script}}, {});
     return 0;
 }
 
@@ -128,7 +149,12 @@ int main(int argc, char** argv) {
     if (stint::IsIsolatedChild(argc, argv)) {
         return stint::RunIsolated(isolate::RegisterTestHandlers);
     }
-    if (argc > 1 && std::string_view(argv[1]) == "--run-a-parent") return isolate::RunAParent();
+    if (argc > 2 && std::string_view(argv[1]) == "--run-a-parent") {
+        return isolate::RunAParent(argv[2]);
+    }
+    if (argc > 2 && std::string_view(argv[1]) == "--run-a-command") {
+        return isolate::RunACommandsParent(argv[2]);
+    }
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     testing::InitGoogleMock(&argc, argv);
     return RUN_ALL_TESTS();

@@ -109,8 +109,11 @@ void Db::Recover(int tries, bool aside) {
                 // Two transactions made the same row: one of them finds it the next time.
                 break;
             case postgres::Fault::kNoPartition:
+                if (!PartOf(error.detail())) throw Unstorable(error.what());
                 if (again) MakeLeaf(error);
                 break;
+            case postgres::Fault::kData:
+                throw Unstorable(error.what());
             case postgres::Fault::kBackOff:
             case postgres::Fault::kSkip:
             case postgres::Fault::kTimeout:

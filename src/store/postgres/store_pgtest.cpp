@@ -107,6 +107,17 @@ TEST_F(PostgresStoreTest, ABorrowedCompletionLivesAndDiesWithTheCallersTransacti
     );
 }
 
+TEST_F(PostgresStoreTest, AValueThatCannotBeStoredIsNamedAsTheCause) {
+    Make();
+    Lease lease = Claim(*store_).at(0);
+    Settlement bad = Done(lease);
+    bad.reason = "\xff";
+    EXPECT_THROW(store_->Settle({&bad, 1}), Unstorable);
+    EXPECT_EQ(store_->Get(lease.task)->state, State::kInProgress);
+    Settlement good = Done(lease);
+    EXPECT_EQ(store_->Settle({&good, 1}).at(0).kind, SettleReply::Kind::kAccepted);
+}
+
 TEST_F(PostgresStoreTest, OnlyAConnectionInATransactionCanBeBorrowed) {
     auto mine = Connect();
     EXPECT_THAT(store_->Borrow(mine->native()).error().message, HasSubstr("BEGIN first"));

@@ -72,6 +72,7 @@ enum class Outcome : std::uint8_t {
     kUnavailable,
     kCommitUnknown,
     kWrongSchema,
+    kUnstorable,
 };
 
 struct OwnerHello {

@@ -265,6 +265,8 @@ std::string Server::Answer(std::string_view request, const Opener& opener) {
         return Failure(Outcome::kCommitUnknown, error.what());
     } catch (const WrongSchema& error) {
         return Failure(Outcome::kWrongSchema, error.what());
+    } catch (const Unstorable& error) {
+        return Failure(Outcome::kUnstorable, error.what());
     } catch (const std::exception& error) {
         return Failure(Outcome::kUnavailable, error.what());
     }

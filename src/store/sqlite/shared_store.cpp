@@ -55,6 +55,7 @@ Reply DecodeReply(const std::string& bytes) {
     in(message);
     if (outcome == Outcome::kCommitUnknown) throw CommitUnknown(message);
     if (outcome == Outcome::kWrongSchema) throw WrongSchema(message);
+    if (outcome == Outcome::kUnstorable) throw Unstorable(message);
     throw Unavailable(message);
 }
 

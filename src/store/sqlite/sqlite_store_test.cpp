@@ -157,6 +157,20 @@ TEST_F(SqliteStoreTest, FailingMemberFailsAlone) {
     ExpectSound(store);
 }
 
+TEST_F(SqliteStoreTest, AValueThatCannotBeStoredIsNamedAsTheCauseAlsoThroughTheSocket) {
+    std::unique_ptr<Store> owner = OpenSqliteStore(options_);
+    std::unique_ptr<Store> client = OpenSqliteStore(options_);
+    {
+        sqlite::Connection other(options_.path, {.role = sqlite::OpenOptions::Role::kWriter});
+        other.Exec(
+            "CREATE TRIGGER no_such_thing BEFORE INSERT ON stint_session BEGIN "
+            "SELECT RAISE(ABORT, 'not here'); END"
+        );
+    }
+    EXPECT_THROW(OpenSession(*owner), Unstorable);
+    EXPECT_THROW(OpenSession(*client), Unstorable);
+}
+
 // ---- the host's own writes ----
 
 TEST_F(SqliteStoreTest, HostWritesItsOwnTablesWithTheSubmit) {

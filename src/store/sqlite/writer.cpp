@@ -147,7 +147,8 @@ bool Writer::RunMember(Member& member, bool alone) {
         if (savepoint) savepoint->Release();
         return true;
     } catch (const sqlite::Error& error) {
-        member.error = AsUnavailable(error);
+        member.error = error.is_data() ? std::make_exception_ptr(Unstorable(error.what()))
+                                       : AsUnavailable(error);
     } catch (...) {
         member.error = std::current_exception();
     }
