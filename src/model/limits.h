@@ -64,6 +64,7 @@ inline constexpr Duration kRetentionMax = hours{24 * 366 * 20};
 inline constexpr Duration kIdempotencyRetention = hours{24 * 7};
 inline constexpr Duration kCrashDelay = std::chrono::milliseconds{250};  // doubled per crash
 inline constexpr Duration kCrashDelayMax = seconds{30};
+inline constexpr Duration kReadBack = seconds{5};  // of a submit whose answer was lost
 
 static_assert(kListPageDefault <= kListPage);
 static_assert(kSlots >= kClaimBatch);
