@@ -49,10 +49,11 @@ constexpr std::array<std::string_view, 4> kTopics = {
 std::string Nearest(const Program& program, const std::vector<std::string>& words) {
     std::vector<std::string> right;
     for (const std::string& word : words) {
-        auto names = program.NamesBelow(right).value();
-        if (right.empty()) names.insert(names.end(), kTopics.begin(), kTopics.end());
-        if (std::ranges::find(names, word) == names.end()) {
-            if (auto near = base::Nearest(word, names); !near.empty()) right.emplace_back(near);
+        auto names = program.NamesBelow(right);
+        if (!names) break;  // behind a topic nothing can follow
+        if (right.empty()) names->insert(names->end(), kTopics.begin(), kTopics.end());
+        if (std::ranges::find(*names, word) == names->end()) {
+            if (auto near = base::Nearest(word, *names); !near.empty()) right.emplace_back(near);
             break;
         }
         right.push_back(word);

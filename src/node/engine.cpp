@@ -93,6 +93,8 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
     auto impl = std::make_unique<Engine::Impl>(
         std::move(options), base::SystemClock(), base::SystemRandom()
     );
+    // First of all: whatever fails from here on, the host's log has heard of it.
+    impl->log.Debug("opening the store", {{"store", node::WithoutSecrets(impl->options.store)}});
     if (impl->options.state_dir.empty()) impl->options.state_dir = node::DefaultStateDir(*url);
     node::StoreOptions store_options{.log = impl->options.log};
     impl->store = node::OpenStore(impl->options.store, store_options);

@@ -9,7 +9,7 @@ from support import CliCase
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 COMMANDS = [
     "", "demo crash", "submit", "task", "task list", "task get", "task wait", "task cancel",
-    "task retry", "task discard", "task edit", "task attempts", "task audit", "queue",
+    "task retry", "task discard", "task edit", "task explain", "task attempts", "task audit", "queue",
     "queue list", "queue pause", "queue resume", "queue cap", "worker", "worker start",
     "worker list", "store", "store migrate", "store check", "store info", "bench",
     "bench drain", "bench submit", "bench latency", "config show", "version", "help",
@@ -87,6 +87,7 @@ class Mistakes(CliCase):
         self.expect(["submit", "store", "migrate", "--store", fresh], "JSON")
         self.expect(["version", "store", "migrate", "--store", fresh], "store")
         self.expect(["help", "task", "cnacel"], "nearest: task cancel")
+        self.expect(["help", "filters", "please"], "nearest: filters")
         self.assertFalse((self.home / "fresh.db").exists())
 
     def test_flags_of_the_program_may_stand_anywhere(self):
@@ -134,10 +135,43 @@ class Mistakes(CliCase):
                     "return, replace, error")
         self.expect(["submit", "echo", "--delay", "5m", "--at", "now+5m"], "delay")
 
+    def test_input_that_cannot_be_read(self):
+        (self.home / "place").mkdir()
+        self.expect(["submit", "echo", "@place"], '"place" is a directory')
+        self.expect(["submit", "--jsonl", "place"], '"place" is a directory')
+
+    def test_input_over_the_limit_is_wrong_use(self):
+        (self.home / "big.json").write_text('"' + "x" * (2 << 20) + '"')
+        self.expect(["submit", "echo", "@big.json"], "1048576")
+
+    def test_a_refused_submit_makes_no_store(self):
+        env = {"STINT_STORE": ""}
+        self.expect(["submit", "echo", "{"], "JSON", env=env)
+        self.expect(["submit", "echo", "--delay", "soon"], "delay", env=env)
+        self.run_stint("submit", "--jsonl", "-", stdin="nonsense\n", env=env, code=2)
+        self.assertFalse((self.home / ".stint").exists())
+
+    def test_memory_would_lose_the_work(self):
+        for words in (["submit", "echo"], ["task", "list"], ["worker", "start", "--until-idle"]):
+            with self.subTest(words=words):
+                self.expect([*words, "-s", "memory:"], "memory:", "sqlite:PATH")
+
+    def test_a_file_that_is_no_store_is_left_alone(self):
+        (self.home / "notes.db").write_text("dear diary, today\n")
+        for words in (["task", "list"], ["submit", "echo"], ["store", "migrate"], ["worker", "start"]):
+            with self.subTest(words=words):
+                self.expect([*words, "-s", "sqlite:notes.db"], "notes.db is not a SQLite database",
+                            'it begins with "dear diary, toda"')
+        self.expect(["task", "list", "-s", f"sqlite:{self.home}"], "is a directory")
+        self.assertEqual([path.name for path in self.home.iterdir()], ["notes.db"])
+
     def test_bad_numbers_of_bench_and_demo(self):
         self.expect(["demo", "crash", "--tasks", "1"], "--tasks is 1", "between 10 and")
         self.expect(["demo", "crash", "--store", "memory:"], "memory:")
         self.expect(["bench", "drain", "--slots", "0"], "--slots is 0")
+        self.expect(["bench", "drain", "--batch", "5000"], "--batch is 5000", "4096")
+        self.expect(["worker", "start", "--prefetch", "5000"], "prefetch is 5000", "between 0")
+        self.expect(["worker", "start", "--prefetch", "-1"], "--prefetch", "starts at 0")
 
 
 class Configuration(CliCase):
