@@ -166,6 +166,7 @@ class Lives(CliCase):
         self.assertEqual([(n["name"], n["workers"]) for n in nodes], [("mars", 0)])
 
     def test_the_default_label_is_the_host_name(self):
+        self.run_stint("store", "migrate")
         worker = self.start_stint("worker", "start")
         listed = self.await_true(self.workers, "the worker is listed")
         self.assertEqual((listed[0]["host"], listed[0]["pid"]), (socket.gethostname(), worker.pid))
