@@ -25,13 +25,19 @@ stint::Outcome<Thumbnail> MakeThumbnail(stint::Context& context, const Resize& i
     if (in.width <= 0) {
         return stint::Failed{.message = "width must be positive", .retryable = false};
     }
-    int row = 0;
-    for (; row < in.width && !context.stop().stop_requested(); ++row) {
-        context.Progress("scale", row, in.width);
+    for (int row = 0; row < in.width; ++row) {
+        // Half a thumbnail is no result. The engine knows why it asked us to stop: after a shutdown
+        // the task is handed back untouched, after a timeout it is tried again.
+        if (context.stop().stop_requested()) return stint::Failed{.message = "stopped"};
+        context.Progress("scale", row, in.width);  // kept with the task: stint task get ID
+        if (row % 256 == 0) std::cout << "scale " << row << '/' << in.width << std::endl;
     }
-    return Thumbnail{.path = "/srv/thumbs/" + in.url, .rows = row};
+    return Thumbnail{.path = "/srv/thumbs/" + in.url, .rows = in.width};
 }
 
+void PrintStart(const stint::AttemptInfo& attempt) {
+    std::cout << attempt.type << ": start, attempt " << attempt.attempt << std::endl;
+}
 void PrintEnd(const stint::AttemptInfo& attempt) {
     std::cout << attempt.type << ": " << attempt.outcome << ' ' << attempt.error << std::endl;
 }
@@ -43,7 +49,7 @@ int main(int argc, char** argv) {
         .store = argc > 1 ? argv[1] : "sqlite:images.db",
         .slots = 1,
         .queues = {"images"},
-        .hooks = {.after_attempt = PrintEnd},
+        .hooks = {.before_attempt = PrintStart, .after_attempt = PrintEnd},
     });
     worker.Handle(kResize, MakeThumbnail);
     for (int width : {512, 0}) worker.Submit(kResize, {.url = "cat.png", .width = width}).value();

@@ -4,6 +4,7 @@
 
 #include <stint/codec.h>
 #include <stint/context.h>
+#include <stint/info.h>
 #include <stint/options.h>
 #include <stint/outcome.h>
 #include <stint/result.h>
@@ -141,6 +142,13 @@ public:
     Run<Out> Find(const Task<In, Out>&, TaskId id) {
         return Run<Out>(id, waiter());
     }
+
+    // What is known of a task, whoever submitted it; kNotFound when there is none.
+    Result<TaskInfo> Get(TaskId task);
+    // The machines that have run workers on this store, and the workers themselves: those that run,
+    // and for a day those that are over. Host name and process id are how an operator finds one.
+    Result<std::vector<NodeInfo>> Nodes();
+    Result<std::vector<SessionInfo>> Sessions();
 
     // Finishes a Background task from anywhere, with the token its handler handed out.
     template <Storable Out>

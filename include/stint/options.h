@@ -73,7 +73,11 @@ struct Hooks {
 struct Options {
     std::string store = "sqlite:stint.db";  // or "postgres://user@host/database", or "memory:"
     int slots = 8;                          // attempts running at once in this process
-    std::vector<std::string> queues = {};   // served; empty = all
+    // Tasks claimed beyond the running ones, so that a free slot never waits for the store: up to
+    // `slots` of them pay where tasks take milliseconds. What is claimed ahead no other worker
+    // takes, so 0, the default, is right where tasks take longer.
+    int prefetch = 0;
+    std::vector<std::string> queues = {};  // served; empty = all
     LeaseOptions lease = {};
     PollOptions poll = {};
     Duration drain = std::chrono::seconds{25};          // how long Stop() lets attempts finish

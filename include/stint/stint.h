@@ -5,6 +5,7 @@
 #include <stint/context.h>
 #include <stint/engine.h>
 #include <stint/ids.h>
+#include <stint/info.h>
 #include <stint/isolate.h>
 #include <stint/log.h>
 #include <stint/options.h>

@@ -20,12 +20,13 @@ namespace stint::cli {
 namespace {
 
 constexpr const char* kQueue = "bench";
+constexpr int kFillBatch = 1'000;  // tasks per submit before a drain
 constexpr Duration kCanary = std::chrono::milliseconds{500};
 
 struct BenchOptions {
     int tasks = 0;  // 0 = the kind's own default
     int slots = 16;
-    int batch = 0;
+    int batch = 0;  // 0 = the kind's own default
     int processes = 1;
     int clients = 16;
     bool in_place = false;
@@ -69,7 +70,7 @@ public:
     int tasks() const { return tasks_; }
     int batch() const { return batch_; }
 
-    void StartWorkers() {
+    void StartWorkers(int prefetch = 0) {
         workers_.emplace(
             url_,
             std::vector<std::string>{
@@ -78,6 +79,8 @@ public:
                 kQueue,
                 "--slots",
                 std::to_string(options_.slots),
+                "--prefetch",
+                std::to_string(prefetch),
                 "--poll-max",
                 "100ms"}
         );
@@ -166,25 +169,24 @@ private:
 
 void Fill(Bench& bench, const char* type) {
     ProgressBar bar(bench.invocation().progress(), static_cast<std::size_t>(bench.tasks()));
-    auto requests = bench.Requests(type, bench.batch());
-    for (int sent = 0; sent < bench.tasks(); sent += bench.batch()) {
+    auto requests = bench.Requests(type, kFillBatch);
+    for (int sent = 0; sent < bench.tasks(); sent += kFillBatch) {
         CheckSignals(bench.signals());
-        auto count = static_cast<std::size_t>(std::min(bench.batch(), bench.tasks() - sent));
-        for (const auto& reply : bench.client().Submit({requests.data(), count})) {
-            if (!reply.accepted()) throw CommandError(kFailed, reply.message);
-        }
+        auto count = static_cast<std::size_t>(std::min(kFillBatch, bench.tasks() - sent));
+        for (auto& reply : bench.client().Submit({requests.data(), count})) Need(std::move(reply));
         bar.Update(static_cast<std::size_t>(sent));
     }
 }
 
 int Drain(Invocation& invocation, const BenchOptions& options) {
     int tasks = options.tasks > 0 ? options.tasks : 10'000;
-    Bench bench(invocation, options, tasks, options.batch > 0 ? options.batch : 1'000);
+    Bench bench(invocation, options, tasks, options.batch > 0 ? options.batch : 2 * options.slots);
+    int prefetch = std::max(0, bench.batch() - options.slots);
     double canary = bench.Canary();
     // The queue is held back until all workers are there, so that only the drain is measured.
     bench.SetPaused(true);
     Fill(bench, "bench.noop");
-    bench.StartWorkers();
+    bench.StartWorkers(prefetch);
     base::Clock& clock = base::SystemClock();
     base::Instant begun = clock.Now();
     bench.SetPaused(false);
@@ -197,7 +199,7 @@ int Drain(Invocation& invocation, const BenchOptions& options) {
     base::OrderedJson result = bench.Header("drain");
     result["processes"] = options.processes;
     result["slots"] = options.slots;
-    result["batch"] = bench.batch();
+    result["prefetch"] = prefetch;
     result["complete"] = complete;
     result["seconds"] = seconds;
     result["tasks_per_s"] = complete / seconds;
@@ -230,8 +232,8 @@ SubmitTimes SubmitFromThreads(Bench& bench) {
                 auto count =
                     static_cast<std::size_t>(std::min(bench.batch(), bench.tasks() - sent));
                 base::Instant begun = clock.Now();
-                for (const auto& reply : bench.client().Submit({requests.data(), count})) {
-                    if (!reply.accepted()) throw CommandError(kFailed, reply.message);
+                for (auto& reply : bench.client().Submit({requests.data(), count})) {
+                    Need(std::move(reply));
                 }
                 own.push_back(Seconds(begun, clock.Now()) * 1000);
             }
@@ -286,8 +288,7 @@ int SubmitBench(Invocation& invocation, const BenchOptions& options) {
 // Milliseconds from just before the submit to the start of the handler, in another process.
 double OneLatency(Bench& bench, std::span<const model::NewTask> request) {
     base::Instant begun = base::SystemClock().Now();
-    node::SubmitReply reply = bench.client().Submit(request).at(0);
-    if (!reply.accepted()) throw CommandError(kFailed, reply.message);
+    node::SubmitReply reply = Need(bench.client().Submit(request).at(0));
     std::int64_t started = 0;
     auto left = bench.client().Wait(
         {reply.id},
@@ -341,20 +342,37 @@ void CheckOptions(const BenchOptions& options) {
         );
     };
     if (options.tasks != 0) positive("--tasks", options.tasks, 100'000'000);
-    if (options.batch != 0) positive("--batch", options.batch, model::limits::kSubmitBatch);
+    if (options.batch != 0) positive("--batch", options.batch, model::limits::kSlots);
     positive("--slots", options.slots, model::limits::kSlots);
     positive("--processes", options.processes, 64);
     positive("--clients", options.clients, 1'000);
 }
 
-void Define(Syntax& syntax, BenchOptions& options) {
-    syntax.Number("--tasks", options.tasks, "N", "how many (10000; latency 300)");
-    syntax.Number("--slots", options.slots, "N", "tasks at once in each worker (16)");
-    syntax.Number("--batch", options.batch, "N", "tasks per submit (drain 1000, submit 1)");
-    syntax.Number("--processes", options.processes, "N", "worker processes (1)");
-    syntax.Number("--clients", options.clients, "N", "submitting threads (16)");
+void DefineWhere(Syntax& syntax, BenchOptions& options) {
     syntax.Switch("--in-place", options.in_place, "measure the store itself, not a fresh one");
     syntax.Switch("--force", options.force, "with --in-place: although it holds tasks");
+}
+void DefineWorkers(Syntax& syntax, BenchOptions& options) {
+    syntax.Number("--slots", options.slots, "N", "tasks at once in each worker (16)");
+    syntax.Number("--processes", options.processes, "N", "worker processes (1)");
+}
+
+void DefineDrain(Syntax& syntax, BenchOptions& options) {
+    syntax.Number("--tasks", options.tasks, "N", "how many (10000)");
+    DefineWorkers(syntax, options);
+    syntax.Number("--batch", options.batch, "N", "tasks a worker claims at once (twice its slots)");
+    DefineWhere(syntax, options);
+}
+void DefineSubmit(Syntax& syntax, BenchOptions& options) {
+    syntax.Number("--tasks", options.tasks, "N", "how many (10000)");
+    syntax.Number("--clients", options.clients, "N", "submitting threads (16)");
+    syntax.Number("--batch", options.batch, "N", "tasks per submit (1)");
+    DefineWhere(syntax, options);
+}
+void DefineLatency(Syntax& syntax, BenchOptions& options) {
+    syntax.Number("--tasks", options.tasks, "N", "how many, one after the other (300)");
+    DefineWorkers(syntax, options);
+    DefineWhere(syntax, options);
 }
 
 }  // namespace
@@ -365,30 +383,34 @@ void AddBench(Program& program) {
         "bench",
         "Measures, on a fresh store beside yours that is removed afterwards."
     );
-    auto add = [&](const char* name, const char* summary, const char* example, auto body) {
-        program.Command<BenchOptions>(
-            group,
-            name,
-            summary,
-            example,
-            Define,
-            [body](Invocation& invocation, const BenchOptions& options) {
-                CheckOptions(options);
-                return body(invocation, options);
-            }
-        );
-    };
+    auto add =
+        [&](const char* name, const char* summary, const char* example, auto define, auto body) {
+            program.Command<BenchOptions>(
+                group,
+                name,
+                summary,
+                example,
+                define,
+                [body](Invocation& invocation, const BenchOptions& options) {
+                    CheckOptions(options);
+                    return body(invocation, options);
+                }
+            );
+        };
     add("drain",
         "How fast workers finish what waits: claim, run a no-op, settle, history, audit.",
         "stint bench drain --tasks 100000 --slots 64 -o json",
+        DefineDrain,
         Drain);
     add("submit",
         "How fast tasks are accepted, durably, from several threads.",
         "stint bench submit --clients 16\nstint bench submit --clients 1 --batch 1000",
+        DefineSubmit,
         SubmitBench);
     add("latency",
         "How long from a submit to the start of the handler in another process.",
         "stint bench latency --store postgres://user@host/database",
+        DefineLatency,
         LatencyBench);
 }
 

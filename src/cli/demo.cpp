@@ -85,10 +85,7 @@ private:
             task.actor = invocation_.actor();
             tasks.push_back(std::move(task));
         }
-        for (const node::SubmitReply& reply : client_.Submit(tasks)) {
-            if (!reply.accepted()) throw CommandError(kFailed, reply.message);
-            ids_.push_back(reply.id);
-        }
+        for (auto& reply : client_.Submit(tasks)) ids_.push_back(Need(std::move(reply)).id);
     }
 
     std::map<model::State, std::size_t> Counts() {
@@ -206,7 +203,9 @@ int RunCrashDemo(Invocation& invocation, const DemoOptions& options) {
 }  // namespace
 
 void AddDemo(Program& program) {
-    CLI::App& group = program.Group(program.root(), "demo", "Shows what it does, on your store.");
+    CLI::App& group = program.Group(
+        program.root(), "demo", "Demonstrations, on your store: a worker is killed in mid-work."
+    );
     program.Command<DemoOptions>(
         group,
         "crash",
@@ -218,7 +217,7 @@ void AddDemo(Program& program) {
                 "--workers", options.workers, "N", "worker processes, each killed once (1)"
             );
             syntax.Number("--slots", options.slots, "N", "tasks at once in each worker (8)");
-            syntax.Number("--seed", options.seed, "N", "of the tasks' lengths");
+            syntax.Number("--seed", options.seed, "N", "seed of the tasks' lengths (random)");
         },
         RunCrashDemo
     );

@@ -20,6 +20,7 @@ int ExitOf(Code code) {
         case Code::kUnavailable:
             return kUnreachable;
         case Code::kUnknown:
+            return kUnknown;
         case Code::kLimit:
             return kFailed;
     }

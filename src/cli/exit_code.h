@@ -12,13 +12,13 @@ enum Exit : int {
     kOk = 0,
     kFailed = 1,         // the request failed
     kUsage = 2,          // wrong use of the command line or configuration
-    kDenied = 3,         // not authenticated or not allowed
     kNotFound = 4,       // no such task, queue, store
     kUnreachable = 5,    // the store cannot be reached
     kConflict = 6,       // the state of the thing forbids it
     kTaskFailed = 7,     // an awaited task ended without success
     kTaskCancelled = 8,  // an awaited task was cancelled
     kStillRunning = 9,   // waited long enough, not finished
+    kUnknown = 11,       // the answer was lost: it may or may not have happened
     kReaderGone = 141,   // what a filter ends with whose reader has gone
 };
 

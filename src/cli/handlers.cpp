@@ -62,8 +62,12 @@ Outcome<stint::Json> RunSleep(Context& context, const stint::Json& input) {
     std::unique_lock lock(mutex);
     base::Clock& clock = base::SystemClock();
     base::Instant until = clock.Now() + std::chrono::milliseconds{wanted};
-    while (clock.Now() < until && !context.stop().stop_requested()) {
-        clock.WaitUntil(lock, wake, context.stop(), until);
+    constexpr std::chrono::milliseconds kReportEvery{250};
+    for (base::Instant now = clock.Now(); now < until && !context.stop().stop_requested();
+         now = clock.Now()) {
+        auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
+        context.Progress("sleep", wanted - left.count(), wanted);
+        clock.WaitUntil(lock, wake, context.stop(), std::min(until, now + kReportEvery));
     }
     if (context.stop().stop_requested()) {
         return Failed{.message = fmt::format("stopped: {}", StopReasonName(context.why()))};

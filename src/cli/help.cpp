@@ -1,10 +1,12 @@
 // stint help [TOPIC | COMMAND…]
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/nearest.h"
+#include "base/text.h"
 #include "cli/program.h"
 #include "stint_cli_pages_embedded.h"
 
@@ -17,13 +19,12 @@ struct HelpOptions {
 };
 
 std::string EnvironmentPage() {
-    std::string page = "Environment variables\n\n";
+    std::string page = "Environment variables, with the default in parentheses\n\n";
     auto entry = [&](std::string_view name, std::string_view help) {
         page += fmt::format("  {:26}{}\n", name, help);
     };
     for (const node::SettingSpec& spec : node::SettingSpecs()) {
-        std::string fallback =
-            spec.fallback.empty() ? "" : fmt::format(" (default: {})", spec.fallback);
+        std::string fallback = spec.fallback.empty() ? "" : fmt::format(" ({})", spec.fallback);
         entry(spec.environment, fmt::format("{}{}", spec.help, fallback));
     }
     entry("STINT_CONFIG", "configuration file instead of ./stint.toml");
@@ -41,6 +42,25 @@ std::optional<std::string> Topic(std::string_view name) {
     return std::nullopt;
 }
 
+constexpr std::array<std::string_view, 4> kTopics = {
+    "exit-codes", "filters", "config", "environment"};
+
+// What may have been meant: the words that are right, and the nearest to the first wrong one.
+std::string Nearest(const Program& program, const std::vector<std::string>& words) {
+    std::vector<std::string> right;
+    for (const std::string& word : words) {
+        auto names = program.NamesBelow(right);
+        if (!names) break;  // behind a topic nothing can follow
+        if (right.empty()) names->insert(names->end(), kTopics.begin(), kTopics.end());
+        if (std::ranges::find(*names, word) == names->end()) {
+            if (auto near = base::Nearest(word, *names); !near.empty()) right.emplace_back(near);
+            break;
+        }
+        right.push_back(word);
+    }
+    return right.empty() ? "" : fmt::format("; nearest: {}", fmt::join(right, " "));
+}
+
 int PrintHelp(const Program& program, const std::vector<std::string>& words) {
     if (words.size() == 1) {
         if (auto page = Topic(words[0])) {
@@ -53,15 +73,12 @@ int PrintHelp(const Program& program, const std::vector<std::string>& words) {
         fmt::print("{}", help);
         return kOk;
     }
-    constexpr std::array<std::string_view, 4> kTopics = {
-        "exit-codes", "filters", "config", "environment"};
-    auto near = base::Nearest(words.front(), kTopics);
     throw CommandError(
         kUsage,
         fmt::format(
-            "there is no help about \"{}\"{}; the topics are {}, and every command",
-            fmt::join(words, " "),
-            near.empty() ? "" : fmt::format("; nearest: {}", near),
+            "there is no help about {}{}; the topics are {}, and every command",
+            base::Quoted(fmt::format("{}", fmt::join(words, " "))),
+            Nearest(program, words),
             fmt::join(kTopics, ", ")
         )
     );

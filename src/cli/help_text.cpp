@@ -88,10 +88,10 @@ std::string HelpFormatter::make_help(const CLI::App* app, std::string, CLI::AppF
     if (!commands.empty()) help += "\nCommands:\n" + commands;
     if (!arguments.empty()) help += "\nArguments:\n" + arguments;
     if (!options.empty()) help += "\nOptions:\n" + options;
-    if (app->get_parent() != nullptr) {
-        help += "\nstint --help lists the options that every command takes.\n";
-    }
-    if (!app->get_footer().empty()) help += "\n" + app->get_footer() + "\n";
+    // The parser hands the root's footer down; here it is only the root's.
+    bool root = app->get_parent() == nullptr;
+    help += root ? "\n" + app->get_footer() + "\n"
+                 : "\nstint --help lists the options that every command takes.\n";
     return help;
 }
 

@@ -98,10 +98,15 @@ Reading Read(const CLI::App& root, int argc, char** argv) {
     return reading;
 }
 
-int UnknownCommand(const Reading& reading) {
+std::vector<std::string> NamesOf(const CLI::App* app) {
     std::vector<std::string> names;
-    for (const CLI::App* command : Commands(reading.deepest)) names.push_back(command->get_name());
+    for (const CLI::App* command : Commands(app)) names.push_back(command->get_name());
+    return names;
+}
+
+int UnknownCommand(const Reading& reading) {
     std::string path = PathOf(*reading.deepest);
+    auto names = NamesOf(reading.deepest);
     auto near = base::Nearest(reading.unknown, names);
     PrintError(fmt::format(
         "there is no command \"{} {}\"{}\nsee: {} --help",
@@ -119,6 +124,9 @@ Program::Program()
     : root_(std::make_unique<CLI::App>("Durable tasks: submit, run, look, change.", "stint")) {
     root_->formatter(std::make_shared<HelpFormatter>());
     root_->set_help_flag("-h,--help", "print help and end");
+    // One command: the name of another, after it, is a word like any other (`stint help task cancel
+    // 17` cancels nothing).
+    root_->require_subcommand(0, 1);
     Syntax syntax(*this, *root_);
     syntax.Setting("-s,--store", "store", "URL", "sqlite:PATH or postgres://user@host/database");
     syntax.Setting("-o,--output", "output.format", "FORMAT", "table, json, jsonl, ids or none");
@@ -137,8 +145,8 @@ Program::Program()
         "stint task list state:dead,error"
     );
     root_->footer(
-        "stint help exit-codes, environment, filters, config: more about each.\n"
-        "stint COMMAND --help: its options and examples."
+        "stint COMMAND --help shows its options and examples;\n"
+        "stint help TOPIC tells more about exit-codes, environment, filters, config."
     );
 }
 
@@ -165,15 +173,29 @@ void Program::SetBody(CLI::App& command, Body body) {
     command.callback([this, body = std::move(body)] { chosen_ = body; });
 }
 
-std::string Program::HelpOf(const std::vector<std::string>& path) const {
-    const CLI::App* command = root_.get();
-    std::string name = root_->get_name();
+namespace {
+
+const CLI::App* FindPath(const CLI::App* command, const std::vector<std::string>& path) {
     for (const std::string& word : path) {
+        if (command == nullptr) return nullptr;
         command = FindCommand(command, word);
-        if (command == nullptr) return {};
-        name += " " + word;
     }
-    return command->get_formatter()->make_help(command, name, CLI::AppFormatMode::Normal);
+    return command;
+}
+
+}  // namespace
+
+std::string Program::HelpOf(const std::vector<std::string>& path) const {
+    const CLI::App* command = FindPath(root_.get(), path);
+    if (command == nullptr) return {};
+    return command->get_formatter()->make_help(command, {}, CLI::AppFormatMode::Normal);
+}
+
+std::optional<std::vector<std::string>> Program::NamesBelow(const std::vector<std::string>& path
+) const {
+    const CLI::App* command = FindPath(root_.get(), path);
+    if (command == nullptr) return std::nullopt;
+    return NamesOf(command);
 }
 
 int Program::Parse(int argc, char** argv) {

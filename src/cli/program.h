@@ -63,6 +63,8 @@ public:
 
     // Commands that talk about commands.
     std::string HelpOf(const std::vector<std::string>& path) const;
+    // Names of what may follow these words; nullopt when they name no command.
+    std::optional<std::vector<std::string>> NamesBelow(const std::vector<std::string>& path) const;
 
 private:
     CLI::App& Add(

@@ -68,7 +68,8 @@ int ShowStore(Invocation& invocation, const NoOptions&) {
 }  // namespace
 
 void AddStore(Program& program) {
-    CLI::App& group = program.Group(program.root(), "store", "The store itself.");
+    CLI::App& group =
+        program.Group(program.root(), "store", "The store itself: make it, migrate it, check it.");
     program.Command<MigrateOptions>(
         group,
         "migrate",

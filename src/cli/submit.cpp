@@ -1,8 +1,11 @@
 // stint submit: one task, or many from lines of JSON.
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
+#include "base/clock.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/program.h"
@@ -30,24 +33,26 @@ std::string ReadAll(std::istream& input, const std::string& what) {
     return text.str();
 }
 
+std::ifstream OpenFile(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) {
+        throw CommandError(kUsage, fmt::format("{} is a directory", base::Quoted(path)));
+    }
+    std::ifstream file(path, std::ios::binary);
+    if (!file) {
+        std::string why = std::generic_category().message(errno);
+        throw CommandError(kUsage, fmt::format("cannot read {}: {}", base::Quoted(path), why));
+    }
+    return file;
+}
+
 // JSON itself, @FILE, or - for standard input.
 std::string ReadInput(const std::string& word) {
     if (word.empty()) return "null";
     if (word == "-") return ReadAll(std::cin, "standard input");
     if (word[0] != '@') return word;
-    std::ifstream file(word.substr(1), std::ios::binary);
-    if (!file) {
-        throw CommandError(
-            kUsage, fmt::format("cannot read the input file {}", base::Quoted(word.substr(1)))
-        );
-    }
+    std::ifstream file = OpenFile(word.substr(1));
     return ReadAll(file, word.substr(1));
-}
-
-int ExitOfReply(const node::SubmitReply& reply) {
-    if (reply.accepted()) return kOk;
-    if (reply.kind == node::SubmitReply::Kind::kConflict) return kConflict;
-    return reply.kind == node::SubmitReply::Kind::kInvalid ? kUsage : kFailed;
 }
 
 std::string_view KindName(node::SubmitReply::Kind kind) {
@@ -110,15 +115,32 @@ void HintUnknownType(
     );
 }
 
+// For a first look at a request, before any store is opened or made. Only the instants that it
+// names may turn out otherwise by the store's clock.
+RequestContext WithoutStore(const Invocation& invocation) {
+    static const std::vector<model::TypeRecord> kNoTypes;
+    return {
+        base::SystemClock().WallTime(),
+        TenantId(invocation.config().Number("tenant")),
+        invocation.actor(),
+        kNoTypes};
+}
+
+RequestContext WithStore(
+    const Invocation& invocation, node::Client& client, const std::vector<model::TypeRecord>& types
+) {
+    return {
+        client.Now(), TenantId(invocation.config().Number("tenant")), invocation.actor(), types};
+}
+
 int SubmitOne(Invocation& invocation, const SubmitOptions& options) {
     std::string input = ReadInput(options.flags.input);
+    MakeRequest(options.flags, input, WithoutStore(invocation));
     node::Client client = invocation.OpenStore();
     auto types = client.Types();
-    RequestContext context{
-        client.Now(), TenantId(invocation.config().Number("tenant")), invocation.actor(), types};
-    model::NewTask task = MakeRequest(options.flags, std::move(input), context);
-    node::SubmitReply reply = client.Submit({&task, 1}).at(0);
-    if (!reply.accepted()) throw CommandError(ExitOfReply(reply), reply.message);
+    model::NewTask task =
+        MakeRequest(options.flags, std::move(input), WithStore(invocation, client, types));
+    node::SubmitReply reply = Need(client.Submit({&task, 1}).at(0));
     HintUnknownType(invocation, task.type, types);
     if (reply.kind != node::SubmitReply::Kind::kCreated) {
         invocation.Say(
@@ -139,15 +161,7 @@ int SubmitOne(Invocation& invocation, const SubmitOptions& options) {
 class LineSubmitter {
 public:
     LineSubmitter(Invocation& invocation, const SubmitFlags& flags)
-        : invocation_(invocation),
-          flags_(flags),
-          client_(invocation.OpenStore()),
-          types_(client_.Types()),
-          context_{
-              client_.Now(),
-              TenantId(invocation.config().Number("tenant")),
-              invocation.actor(),
-              types_} {}
+        : invocation_(invocation), flags_(flags) {}
 
     int Run(std::istream& input) {
         std::string line;
@@ -155,7 +169,8 @@ public:
             ++line_number_;
             if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
             try {
-                batch_.push_back(MakeRequestFromLine(flags_, line, context_));
+                if (!client_) OpenFor(line);
+                batch_.push_back(MakeRequestFromLine(flags_, line, *context_));
                 numbers_.push_back(line_number_);
             } catch (const CommandError& error) {
                 Refuse(line_number_, error.what(), error.exit());
@@ -168,6 +183,14 @@ public:
     }
 
 private:
+    // The store is made for the first line that can be stored.
+    void OpenFor(const std::string& line) {
+        MakeRequestFromLine(flags_, line, WithoutStore(invocation_));
+        client_.emplace(invocation_.OpenStore());
+        types_ = client_->Types();
+        context_.emplace(WithStore(invocation_, *client_, types_));
+    }
+
     void Refuse(std::size_t number, std::string_view why, int exit) {
         invocation_.Warn(fmt::format("line {}: {}", number, why));
         ++refused_;
@@ -176,24 +199,43 @@ private:
 
     void Flush() {
         if (batch_.empty()) return;
-        auto replies = client_.Submit(batch_);
+        auto replies = client_->Submit(batch_);
         for (std::size_t i = 0; i < replies.size(); ++i) {
-            if (replies[i].accepted()) {
+            if (replies[i]) {
                 ++accepted_;
-                PrintReply(invocation_.out(), replies[i]);
-            } else {
-                Refuse(numbers_[i], replies[i].message, ExitOfReply(replies[i]));
+                PrintReply(invocation_.out(), *replies[i]);
+                continue;
             }
+            const Error& error = replies[i].error();
+            if (error.code == Code::kUnavailable || error.code == Code::kUnknown) GiveUp(i, error);
+            Refuse(numbers_[i], error.message, ExitOf(error.code));
         }
         batch_.clear();
         numbers_.clear();
     }
 
+    // The store is gone: the rest of the batch shares its fate, and nothing after it is sent.
+    [[noreturn]] void GiveUp(std::size_t from, const Error& error) {
+        std::fflush(stdout);
+        throw CommandError(
+            ExitOf(error.code),
+            fmt::format(
+                "lines {} to {}: {}\n{} were submitted before, their ids are printed; nothing "
+                "after "
+                "these lines was sent",
+                numbers_[from],
+                numbers_.back(),
+                error.message,
+                accepted_
+            )
+        );
+    }
+
     Invocation& invocation_;
     const SubmitFlags& flags_;
-    node::Client client_;
+    std::optional<node::Client> client_;  // none before the first good line
     std::vector<model::TypeRecord> types_;
-    RequestContext context_;
+    std::optional<RequestContext> context_;
     std::vector<model::NewTask> batch_;
     std::vector<std::size_t> numbers_;  // the lines of the batch
     std::size_t line_number_ = 0, accepted_ = 0, refused_ = 0;
@@ -211,12 +253,7 @@ int SubmitLines(Invocation& invocation, const SubmitOptions& options) {
         );
     }
     std::ifstream file;
-    if (options.jsonl != "-") {
-        file.open(options.jsonl, std::ios::binary);
-        if (!file) {
-            throw CommandError(kUsage, fmt::format("cannot read {}", base::Quoted(options.jsonl)));
-        }
-    }
+    if (options.jsonl != "-") file = OpenFile(options.jsonl);
     LineSubmitter submitter(invocation, options.flags);
     return submitter.Run(options.jsonl == "-" ? std::cin : file);
 }
@@ -235,21 +272,30 @@ void Define(Syntax& syntax, SubmitOptions& options) {
     SubmitFlags& flags = options.flags;
     syntax.Word("TYPE", flags.type, "the task's type, such as image.resize");
     syntax.Word("INPUT", flags.input, "JSON, @FILE, or - for standard input");
-    syntax.Text("--queue", flags.queue, "NAME", "queue");
+    syntax.Text("--queue", flags.queue, "NAME", "queue; else the type's own");
     syntax.Number("--priority", flags.priority, "N", "0 to 255, higher first");
     syntax.Text("--delay", flags.delay, "DURATION", "due this long from now: 90s, 5m, 2h, 3d");
     syntax.Text("--at", flags.at, "TIME", "due at this instant: RFC 3339 or now+10m");
-    syntax.Text("--start-by", flags.start_by, "TIME", "dead if it has not started by then");
-    syntax.Text("--timeout", flags.timeout, "DURATION", "of one attempt");
-    syntax.Number("--max-attempts", flags.max_attempts, "N", "in all; 0 = no limit");
-    syntax.Text("--key", flags.key, "TEXT", "idempotency key: the same request is stored once");
-    syntax.Text("--unique", flags.unique, "TEXT", "at most one live task of the type has this key");
+    syntax.Text(
+        "--start-by", flags.start_by, "TIME", "give it up as dead if it has not started by then"
+    );
+    syntax.Text("--timeout", flags.timeout, "DURATION", "longest time of one attempt");
+    syntax.Number("--max-attempts", flags.max_attempts, "N", "attempts in all; 0 = no limit");
+    syntax.Text("--key", flags.key, "TEXT", "idempotency key: a repeated submit is the same task");
+    syntax.Text(
+        "--unique", flags.unique, "TEXT", "at most one unfinished task of the type has this key"
+    );
     syntax.Text(
         "--on-duplicate", flags.on_duplicate, "POLICY", "for --unique: return, replace or error"
     );
-    syntax.Repeated("--tag", flags.tags, "TAG", "tag; may be repeated");
-    syntax.Number("--tenant", flags.tenant, "N", "tenant");
-    syntax.Text("--jsonl", options.jsonl, "FILE", "many: a file of JSON lines, or -");
+    syntax.Repeated("--tag", flags.tags, "TAG", "label to find it by; may be repeated");
+    syntax.Number("--tenant", flags.tenant, "N", "tenant it belongs to (1)");
+    syntax.Text(
+        "--jsonl",
+        options.jsonl,
+        "FILE",
+        "many tasks: a file of JSON lines, or - for standard input"
+    );
     syntax.Switch("--wait", options.wait, "wait for the end; the exit code is the verdict");
     syntax.Text("--wait-for", options.wait_for, "DURATION", "wait at most this long");
 }

@@ -145,7 +145,10 @@ model::NewTask MakeRequest(
     if (flags.max_attempts) {
         task.retry = WithAttempts(flags.type, *flags.max_attempts, context.types);
     }
-    Need(model::Validate(task));
+    // Too large is a mistake in the request, like any other.
+    if (auto valid = model::Validate(task); !valid) {
+        throw CommandError(kUsage, valid.error().message);
+    }
     return task;
 }
 

@@ -11,6 +11,7 @@ void AddTask(Program& program) {
     AddTaskWait(program, group);
     AddTaskChange(program, group);
     AddTaskEdit(program, group);
+    AddTaskExplain(program, group);
     AddTaskHistory(program, group);
 }
 

@@ -107,7 +107,7 @@ int Retry(Invocation& invocation, const ChangeOptions& options) {
     std::vector<Change> changes;
     for (const auto& reply : client.Retry(ids, invocation.actor())) {
         changes.push_back(
-            ChangeOf(reply, "requeued", "only failed and finished tasks can be retried")
+            ChangeOf(reply, "requeued", "only dead, cancelled and error tasks can be retried")
         );
     }
     return Report(invocation, ids, changes);
@@ -147,7 +147,7 @@ void AddTaskChange(Program& program, CLI::App& group) {
     program.Command<ChangeOptions>(
         group,
         "retry",
-        "Runs failed or finished tasks again, now.",
+        "Runs tasks again, now: dead and cancelled ones anew, those in error without waiting.",
         "stint task retry 17\nstint task list state:dead type:mail.* -o ids | stint task retry -",
         DefineIds,
         Retry

@@ -10,6 +10,7 @@ void AddTaskGet(Program& program, CLI::App& group);
 void AddTaskWait(Program& program, CLI::App& group);
 void AddTaskChange(Program& program, CLI::App& group);  // cancel, retry, discard
 void AddTaskEdit(Program& program, CLI::App& group);
+void AddTaskExplain(Program& program, CLI::App& group);
 void AddTaskHistory(Program& program, CLI::App& group);  // attempts, audit
 
 }  // namespace stint::cli

@@ -63,18 +63,22 @@ void AddTaskEdit(Program& program, CLI::App& group) {
     program.Command<EditOptions>(
         group,
         "edit",
-        "Changes a task that has not started.",
+        "Changes a task that waits: it has not started, or waits for its next try.",
         "stint task edit 17 --priority 200 --queue fast\nstint task edit 17 --at now+2h",
         [](Syntax& syntax, EditOptions& options) {
             syntax.Word("ID", options.id, "task id", Syntax::Need::kRequired);
-            syntax.Text("--queue", options.queue, "NAME", "queue");
+            syntax.Text("--queue", options.queue, "NAME", "move it to this queue");
             syntax.Number("--priority", options.priority, "N", "0 to 255, higher first");
-            syntax.Text("--input", options.input, "JSON", "JSON");
+            syntax.Text("--input", options.input, "JSON", "replace its input");
             syntax.Text("--delay", options.delay, "DURATION", "due this long from now");
             syntax.Text("--at", options.at, "TIME", "due at this instant");
-            syntax.Text("--start-by", options.start_by, "TIME", "dead if not started by then");
-            syntax.Text("--timeout", options.timeout, "DURATION", "of one attempt");
-            syntax.Number("--max-attempts", options.max_attempts, "N", "in all; 0 = no limit");
+            syntax.Text(
+                "--start-by", options.start_by, "TIME", "give it up as dead if not started by then"
+            );
+            syntax.Text("--timeout", options.timeout, "DURATION", "longest time of one attempt");
+            syntax.Number(
+                "--max-attempts", options.max_attempts, "N", "attempts in all; 0 = no limit"
+            );
             syntax.Repeated("--tag", options.tags, "TAG", "replace the tags; may be repeated");
             syntax.Switch("--no-tags", options.no_tags, "remove all tags");
         },

@@ -54,6 +54,7 @@ Facts FactsOf(const model::TaskRecord& task, Time now) {
     add("unique key", task.unique_key);
     add("key", task.idempotency_key);
     if (task.timeout > Duration::zero()) add("timeout", model::FormatDuration(task.timeout));
+    if (task.progress) add("progress", ProgressText(*task.progress));
     AddTimes(facts, task, now);
     add("session", task.session.valid() ? task.session.ToString() : "");
     add("input", task.input);

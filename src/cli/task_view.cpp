@@ -15,6 +15,8 @@ std::string ErrorText(const model::TaskError& error) {
     return fmt::format("{}: {}", error.klass, error.message);
 }
 
+}  // namespace
+
 std::string ProgressText(const model::Progress& progress) {
     std::string text = progress.step;
     if (!text.empty()) text += ' ';
@@ -23,8 +25,6 @@ std::string ProgressText(const model::Progress& progress) {
     if (!progress.message.empty()) text += ' ' + progress.message;
     return text;
 }
-
-}  // namespace
 
 Cell StateCell(model::State state) {
     using model::State;

@@ -16,5 +16,6 @@ std::string ResultText(const node::FinishedTask& task);
 
 // "3m 20s ago", "in 5m 0s", "-".
 std::string Ago(Time then, Time now);
+std::string ProgressText(const model::Progress& progress);
 
 }  // namespace stint::cli

@@ -3,15 +3,20 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <set>
+#include <algorithm>
+#include <condition_variable>
+#include <limits>
+#include <mutex>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/handlers.h"
 #include "cli/program.h"
 #include "cli/task_view.h"
 #include "node/command_tasks.h"
 #include "node/json_view.h"
+#include "node/open_engine.h"
 #include "node/open_store.h"
 
 namespace stint::cli {
@@ -23,13 +28,18 @@ struct StartOptions {
     bool bench = false;
 };
 
+// The engine checks the range; here it only has to fit.
+int SmallNumber(const node::Config& config, std::string_view key) {
+    constexpr std::int64_t kMost = std::numeric_limits<int>::max();
+    return static_cast<int>(std::min(config.Number(key), kMost));
+}
+
 stint::Options EngineOptions(const Invocation& invocation) {
     const node::Config& config = invocation.config();
     stint::Options options;
     options.store = config.Text("store");
-    options.slots = static_cast<int>(
-        std::min<std::int64_t>(config.Number("worker.slots"), model::limits::kSlots + 1)
-    );
+    options.slots = SmallNumber(config, "worker.slots");
+    options.prefetch = SmallNumber(config, "worker.prefetch");
     options.queues = config.Names("worker.queues");
     options.lease = config.Lease("worker.lease");
     options.poll.max = config.Time("worker.poll_max");
@@ -55,21 +65,37 @@ private:
         const std::vector<std::string>& queues,
         const std::vector<std::string>& types
     ) {
-        timespec slice{.tv_sec = 0, .tv_nsec = 200'000'000};
+        base::Clock& clock = base::SystemClock();
+        base::Instant next = clock.Now() + kLookEvery;
         int idle = 0;
-        while (!stop.stop_requested()) {
-            nanosleep(&slice, nullptr);
+        while (idle < 2) {
+            if (!SleepUntil(next, stop)) return;
+            base::Instant begun = clock.Now();
             try {
                 idle = client_.Idle(queues, types) ? idle + 1 : 0;
             } catch (const node::StoreError&) {
                 idle = 0;  // not reachable now; the worker itself says so
             }
-            if (idle == 2) {
-                kill(getpid(), SIGTERM);
-                return;
-            }
+            // Many tasks that are not due yet take long to look at: at most a tenth of the time.
+            next = clock.Now() +
+                   std::max<base::Instant::duration>(kLookEvery, 9 * (clock.Now() - begun));
         }
+        kill(getpid(), SIGTERM);
     }
+
+    // False: stopped.
+    static bool SleepUntil(base::Instant until, std::stop_token stop) {
+        std::mutex mutex;
+        std::condition_variable_any nobody;
+        std::unique_lock lock(mutex);
+        base::Clock& clock = base::SystemClock();
+        while (clock.Now() < until && !stop.stop_requested()) {
+            clock.WaitUntil(lock, nobody, stop, until);
+        }
+        return !stop.stop_requested();
+    }
+
+    static constexpr Duration kLookEvery = std::chrono::milliseconds{200};
 
     node::Client client_;
     std::jthread thread_;
@@ -93,17 +119,40 @@ void Announce(const Invocation& invocation, const stint::Options& options, bool 
     }
 }
 
-int StartWorker(Invocation& invocation, const StartOptions& start) {
-    node::PrepareStoreDirectory(invocation.store_url());
-    stint::Options options = EngineOptions(invocation);
-    // Before any thread exists: all of them leave the signals to RunUntilSignal.
+sigset_t StopSignals() {
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGTERM);
+    return ours;
+}
+
+// False: a signal came, which ends the wait for a store.
+bool PauseUnlessSignalled(Duration duration) {
+    sigset_t ours = StopSignals();
+    auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+    timespec left{
+        .tv_sec = seconds.count(), .tv_nsec = std::chrono::nanoseconds(duration - seconds).count()};
+    return sigtimedwait(&ours, nullptr, &left) < 0;
+}
+
+int StartWorker(Invocation& invocation, const StartOptions& start) {
+    stint::Options options = EngineOptions(invocation);
+    if (options.store == "memory:") {
+        throw CommandError(
+            kUsage,
+            "the store is memory:, into which no other process can submit; use sqlite:PATH or "
+            "postgres://user@host/database"
+        );
+    }
+    node::PrepareStoreDirectory(invocation.store_url());
+    // Before any thread exists: all of them leave the signals to RunUntilSignal.
+    sigset_t ours = StopSignals();
     pthread_sigmask(SIG_BLOCK, &ours, nullptr);
     try {
-        Engine engine(options);
+        std::optional<Engine> opened = node::OpenEngine(options, PauseUnlessSignalled);
+        if (!opened) return kOk;
+        Engine& engine = *opened;
         std::vector<std::string> types = {"echo", "demo.sleep", "demo.fail", "demo.crash"};
         if (start.bench) {
             HandleBench(engine);
@@ -137,27 +186,71 @@ Tint TintOf(model::SessionState state) {
     return Tint::kPlain;
 }
 
+bool IsLive(const model::SessionRecord& session) {
+    return session.state == model::SessionState::kLive ||
+           session.state == model::SessionState::kDraining;
+}
+
 struct ListOptions {
     bool all = false;
+    bool nodes = false;
 };
+
+// The machines, with what works on each now.
+int ListNodes(const Invocation& invocation, node::Client& client) {
+    Time now = client.Now();
+    auto sessions = client.Sessions();
+    Listing listing;
+    listing.name = "nodes";
+    listing.headers = {"NODE", "NAME", "WORKERS", "RUNNING", "SEEN"};
+    for (const model::NodeRecord& node : client.Nodes()) {
+        int workers = 0, running = 0, slots = 0;
+        for (const model::SessionRecord& session : sessions) {
+            if (session.node != node.id || !IsLive(session)) continue;
+            ++workers;
+            running += session.running;
+            slots += session.slots;
+        }
+        listing.rows.push_back(
+            {{node.id.ToString()},
+             {node.hostname},
+             {std::to_string(workers)},
+             {fmt::format("{}/{}", running, slots)},
+             {Ago(node.last_seen, now)}}
+        );
+        listing.objects.push_back(
+            {{"id", node.id.ToString()},
+             {"name", node.hostname},
+             {"workers", workers},
+             {"running", running},
+             {"slots", slots},
+             {"last_seen", base::Iso8601(node.last_seen)}}
+        );
+        listing.ids.push_back(node.id.ToString());
+    }
+    invocation.out().Print(listing);
+    if (listing.rows.empty()) invocation.Say("no worker has run on this store yet");
+    return kOk;
+}
 
 int ListWorkers(Invocation& invocation, const ListOptions& options) {
     node::Client client = invocation.LookAtStore();
+    if (options.nodes) return ListNodes(invocation, client);
     Time now = client.Now();
     Listing listing;
     listing.name = "workers";
-    listing.headers = {"SESSION", "HOST", "PID", "STATE", "DOING", "RUNNING", "QUEUES", "SEEN"};
+    listing.headers = {"SESSION", "NODE", "PID", "STATE", "DOING", "RUNNING", "QUEUES", "SEEN"};
     for (const model::SessionRecord& session : client.Sessions()) {
-        bool live = session.state == model::SessionState::kLive ||
-                    session.state == model::SessionState::kDraining;
+        bool live = IsLive(session);
         if (!live && !options.all) continue;
         listing.rows.push_back(
             {{session.id.ToString().substr(0, 8)},
              {session.hostname},
              {std::to_string(session.pid)},
              {std::string(model::SessionStateName(session.state)), TintOf(session.state)},
-             {session.worker_state},
-             {fmt::format("{}/{}", session.running, session.slots)},
+             // What it did last says nothing of a worker that is over.
+             {live ? session.worker_state : "-"},
+             {live ? fmt::format("{}/{}", session.running, session.slots) : "-"},
              {session.queues.empty() ? "all" : fmt::format("{}", fmt::join(session.queues, ","))},
              {Ago(session.renewed_at, now)}}
         );
@@ -174,6 +267,7 @@ int ListWorkers(Invocation& invocation, const ListOptions& options) {
 void DefineStart(Syntax& syntax, StartOptions& options) {
     syntax.Setting("--queues", "worker.queues", "A,B", "queues served; all when not given");
     syntax.Setting("--slots", "worker.slots", "N", "tasks running at once (8)");
+    syntax.Setting("--prefetch", "worker.prefetch", "N", "tasks claimed ahead of free slots (0)");
     syntax.Setting("--lease", "worker.lease", "PRESET", "default, brisk, patient, or a duration");
     syntax.Setting("--poll-max", "worker.poll_max", "DURATION", "longest pause when idle (2s)");
     syntax.Setting("--drain", "worker.drain", "DURATION", "time to finish at a stop (25s)");
@@ -204,9 +298,10 @@ void AddWorker(Program& program) {
         group,
         "list",
         "Lists the workers that run on the store.",
-        "stint worker list\nstint worker list --all -o json",
+        "stint worker list\nstint worker list --all -o json\nstint worker list --nodes",
         [](Syntax& syntax, ListOptions& options) {
             syntax.Switch("--all", options.all, "also those that ended within a day");
+            syntax.Switch("--nodes", options.nodes, "the machines instead, with their workers");
         },
         ListWorkers
     );

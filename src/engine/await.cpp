@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "engine/store_failure.h"
 #include "model/limits.h"
 
 namespace stint::engine {
@@ -237,10 +238,8 @@ Result<bool> Await::Cancel(TaskId task, std::string_view reason) {
                 return true;
         }
         return true;
-    } catch (const store::CommitUnknown& error) {
-        return Error{Code::kUnknown, error.what()};
-    } catch (const store::Unavailable& error) {
-        return Error{Code::kUnavailable, error.what()};
+    } catch (const std::exception& error) {
+        return StoreFailure(error);
     }
 }
 

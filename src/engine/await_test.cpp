@@ -188,5 +188,16 @@ TEST(AwaitTask, CloseEndsAllWaits) {
     EXPECT_EQ(rig.await.Wait(id, {}, {}).error().code, Code::kUnavailable);
 }
 
+TEST(AwaitTask, WhateverTheStoreThrowsOnACancelIsAnAnswer) {
+    AwaitRig rig;
+    TaskId id = rig.Submit("t");
+    rig.store.Next("cancel", Trouble::kUnavailable);
+    EXPECT_EQ(rig.await.Cancel(id, "").error().code, Code::kUnavailable);
+    rig.store.Next("cancel", Trouble::kUnknownAfter);
+    EXPECT_EQ(rig.await.Cancel(id, "").error().code, Code::kUnknown);
+    rig.store.Next("cancel", Trouble::kBug);
+    EXPECT_EQ(rig.await.Cancel(id, "").error().code, Code::kUnknown);
+}
+
 }  // namespace
 }  // namespace stint::engine

@@ -6,14 +6,16 @@
 #include "base/planted_bug.h"
 #include "base/result.h"
 #include "base/test_point.h"
+#include "engine/pulse.h"
+#include "engine/store_failure.h"
 #include "model/limits.h"
 
 namespace stint::engine {
 
 namespace {
 
-constexpr int kIdsAtOnce = 1000;  // lost when the process ends; the sequence has room
-constexpr int kTries = 3;         // after an unknown commit that turned out not to have happened
+constexpr Duration kFirstPause = std::chrono::milliseconds{50};
+constexpr Duration kLongestPause = std::chrono::seconds{1};
 
 Result<store::SubmitReply> ToResult(store::SubmitReply reply) {
     using Kind = store::SubmitReply::Kind;
@@ -61,6 +63,22 @@ std::vector<std::size_t> Screen(
     return valid;
 }
 
+// The end of a commit that could not be read back in time: how to find out, and how to be safe.
+Error Unknown(const model::NewTask& task, const std::string& why) {
+    return base::MakeError(
+        Code::kUnknown,
+        "{}; the store could not be asked again within {} s, so task {} may or may not be stored: "
+        "{}",
+        why,
+        std::chrono::duration_cast<std::chrono::seconds>(model::limits::kReadBack).count(),
+        task.id.value(),
+        task.idempotency_key.empty()
+            ? "look for that id before you submit it again; with an idempotency key a repeated "
+              "submit is safe"
+            : "submit it again, its idempotency key makes that safe"
+    );
+}
+
 }  // namespace
 
 Submitter::Submitter(
@@ -69,14 +87,16 @@ Submitter::Submitter(
     base::Clock& clock,
     base::Random& random,
     LogSink log,
-    Metrics* metrics
+    Metrics* metrics,
+    int ids_at_once
 )
     : store_(store),
       wake_(wake),
       clock_(clock),
       random_(random),
       log_(std::move(log), "submit"),
-      metrics_(metrics != nullptr ? *metrics : own_metrics_) {
+      metrics_(metrics != nullptr ? *metrics : own_metrics_),
+      ids_at_once_(ids_at_once) {
 }
 
 Result<TaskId> Submitter::Submit(model::NewTask task) {
@@ -115,12 +135,15 @@ std::vector<Result<TaskId>> Submitter::SubmitIn(
     for (std::size_t i : valid) batch.push_back(std::move(tasks[i]));
     // The transaction's own connection assigns the ids: reserving here would need a second one,
     // which a store with one writer does not have while this transaction is open.
-    if (!batch.empty()) {
+    if (batch.empty()) return IdsOf(std::move(replies));
+    try {
         auto answers = transaction.Submit(batch);
         CHECK(answers.size() == batch.size());
         for (std::size_t i = 0; i < valid.size(); ++i) {
             replies[valid[i]] = ToResult(std::move(answers[i]));
         }
+    } catch (const std::exception& error) {
+        for (std::size_t i : valid) replies[i] = StoreFailure(error);
     }
     return IdsOf(std::move(replies));
 }
@@ -136,7 +159,7 @@ void Submitter::GiveIds(std::span<model::NewTask> tasks) {
         }
         if (given == tasks.size()) return;
         // Outside the lock; two threads may both reserve, and one block is then lost.
-        int count = std::max(kIdsAtOnce, static_cast<int>(tasks.size() - given));
+        int count = std::max(ids_at_once_, static_cast<int>(tasks.size() - given));
         std::int64_t first = store_.ReserveIds(count).value();
         std::lock_guard guard(mutex_);
         next_id_ = first;
@@ -150,15 +173,18 @@ void Submitter::GiveIds(std::span<model::NewTask> tasks) {
 Submitter::Replies Submitter::SubmitBatch(std::vector<model::NewTask> tasks) {
     try {
         GiveIds(tasks);
+    } catch (const std::exception& error) {
+        // Nothing was sent yet, whatever became of the reservation.
+        return Replies(tasks.size(), Error{Code::kUnavailable, error.what()});
+    }
+    try {
         base::TestPoint("submit.before");
         Replies replies = Attempt(tasks);
         base::TestPoint("submit.after");
         Signal(replies);
         return replies;
-    } catch (const store::Unavailable& error) {
-        return Replies(tasks.size(), Error{Code::kUnavailable, error.what()});
-    } catch (const store::Unstorable& error) {
-        return Replies(tasks.size(), Error{Code::kInvalid, error.what()});
+    } catch (const std::exception& error) {
+        return Replies(tasks.size(), StoreFailure(error));
     }
 }
 
@@ -183,32 +209,43 @@ Submitter::Replies Submitter::Attempt(std::vector<model::NewTask>& tasks) {
 // One transaction: all of it happened or nothing. What is missing is sent again with the same ids,
 // which cannot be taken twice.
 Submitter::Replies Submitter::ReadBack(std::vector<model::NewTask>& tasks, const std::string& why) {
-    Replies unknown(tasks.size(), Error{Code::kUnknown, why});
     if (base::Planted(base::Bug::kUnknownResubmitted)) {
         for (model::NewTask& task : tasks) {
             task.id = store_.ReserveIds(1);
             task.idempotency_key.clear();
         }
     }
-    for (int i = 0; i < kTries; ++i) {
-        Replies replies = unknown;
-        std::vector<std::size_t> missing;
+    // A server that restarts is back within seconds; a caller who waits longer wants an answer.
+    base::Instant end = clock_.Now() + model::limits::kReadBack;
+    for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
         try {
-            if (FoundAll(tasks, replies, missing)) return replies;
-            std::vector<model::NewTask> again;
-            for (std::size_t index : missing) again.push_back(tasks[index]);
-            auto answers = store_.Submit(again);
-            CHECK(answers.size() == again.size());
-            for (std::size_t k = 0; k < missing.size(); ++k) {
-                replies[missing[k]] = ToResult(std::move(answers[k]));
-            }
-            return replies;
+            return Repeat(tasks);
         } catch (const std::exception& error) {
             // Unavailable too: the first commit's end stays unknown until we have read it back.
             log_.Warn("reading back failed", {{"error", error.what()}});
         }
+        auto jittered = static_cast<double>(pause.count()) * (0.5 + random_.Fraction());
+        base::Instant next = clock_.Now() + Duration{static_cast<std::int64_t>(jittered)};
+        if (next >= end) break;
+        Pulse().Wait(clock_, {}, next);
     }
+    Replies unknown;
+    for (const model::NewTask& task : tasks) unknown.emplace_back(Unknown(task, why));
     return unknown;
+}
+
+Submitter::Replies Submitter::Repeat(std::span<const model::NewTask> tasks) {
+    Replies replies(tasks.size(), store::SubmitReply{});
+    std::vector<std::size_t> missing;
+    if (FoundAll(tasks, replies, missing)) return replies;
+    std::vector<model::NewTask> again;
+    for (std::size_t index : missing) again.push_back(tasks[index]);
+    auto answers = store_.Submit(again);
+    CHECK(answers.size() == again.size());
+    for (std::size_t k = 0; k < missing.size(); ++k) {
+        replies[missing[k]] = ToResult(std::move(answers[k]));
+    }
+    return replies;
 }
 
 bool Submitter::FoundAll(

@@ -26,11 +26,18 @@ public:
         base::Clock& clock,
         base::Random& random,
         LogSink log,
-        Metrics* metrics = nullptr
+        Metrics* metrics = nullptr,
+        int ids_at_once = kIdsAtOnce
     );
 
-    // One answer per task, in order. An id: that task stands for the request and is durable (it may
-    // be an older one with the same key). In transactions of at most limits::kSubmitBatch.
+    // Reserved at once by a program that submits again and again; the rest of a block is lost when
+    // the process ends. A program that submits once reserves what it needs: short ids are easier to
+    // type.
+    static constexpr int kIdsAtOnce = 1000;
+
+    // Never throws for a store that fails. One answer per task, in order. An id: that task stands
+    // for the request and is durable (it may be an older one with the same key). In transactions of
+    // at most limits::kSubmitBatch.
     std::vector<Result<TaskId>> Submit(std::vector<model::NewTask> tasks);
     Result<TaskId> Submit(model::NewTask task);
 
@@ -49,6 +56,7 @@ private:
     Replies SubmitBatch(std::vector<model::NewTask> tasks);
     Replies Attempt(std::vector<model::NewTask>& tasks);
     Replies ReadBack(std::vector<model::NewTask>& tasks, const std::string& why);
+    Replies Repeat(std::span<const model::NewTask> tasks);
     bool FoundAll(
         std::span<const model::NewTask> tasks, Replies& replies, std::vector<std::size_t>& missing
     );
@@ -61,6 +69,7 @@ private:
     const base::Logger log_;
     Metrics own_metrics_;
     Metrics& metrics_;
+    const int ids_at_once_;
 
     std::mutex mutex_;
     std::int64_t next_id_ = 0;  // guarded by mutex_: of the reserved block

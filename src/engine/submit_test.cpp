@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/planted_bug.h"
 #include "support/engine_rig.h"
 
@@ -61,12 +64,74 @@ TEST(Submit, AnUnknownCommitThatDidNotHappenIsMadeUpFor) {
     EXPECT_EQ(Stored(rig), 1u);
 }
 
+// Submits on a thread of its own; the test moves the time, which the submitter waits for.
+Result<TaskId> SubmitWhileTimePasses(Rig& rig, const model::NewTask& task) {
+    std::atomic<bool> over = false;
+    Result<TaskId> id = Error{};
+    std::jthread submitter([&] {
+        id = rig.submitter->Submit(task);
+        over = true;
+    });
+    EXPECT_TRUE(Eventually([&] {
+        rig.clock.Advance(100ms);
+        return over.load();
+    }));
+    return id;
+}
+
 TEST(Submit, WhenItCannotBeReadBackTheAnswerIsUnknown) {
     Rig rig;
     rig.store.Next("submit", Trouble::kUnknownAfter);
-    rig.store.Next("get", Trouble::kUnavailable, 10);
-    EXPECT_EQ(rig.submitter->Submit(Task()).error().code, Code::kUnknown);
+    rig.store.Next("get", Trouble::kUnavailable, 1000);
+    base::Instant begun = rig.clock.Now();
+    auto id = SubmitWhileTimePasses(rig, Task());
+    ASSERT_EQ(id.error().code, Code::kUnknown);
+    EXPECT_THAT(id.error().message, testing::HasSubstr("idempotency key"));
+    EXPECT_THAT(id.error().message, testing::HasSubstr("task 1 may or may not be stored"));
     EXPECT_EQ(rig.store.calls("submit"), 1) << "never blindly repeated";
+    EXPECT_GE(rig.store.calls("get"), 5);
+    EXPECT_LE(rig.store.calls("get"), 30) << "with pauses";
+    EXPECT_GE(rig.clock.Now() - begun, 3s) << "a server may restart meanwhile";
+}
+
+TEST(Submit, AServerThatRestartsMeanwhileIsWaitedFor) {
+    Rig rig;
+    rig.store.Next("submit", Trouble::kUnknownAfter);
+    rig.store.Next("get", Trouble::kUnavailable, 6);
+    auto id = SubmitWhileTimePasses(rig, Task());
+    ASSERT_TRUE(id) << id.error().message;
+    EXPECT_EQ(Stored(rig), 1u);
+}
+
+TEST(Submit, AReservationThatFailsIsUnavailableHoweverItFails) {
+    Rig rig;
+    for (Trouble trouble : {Trouble::kUnavailable, Trouble::kUnknownAfter, Trouble::kBug}) {
+        rig.store.Next("reserve", trouble);
+        EXPECT_EQ(rig.submitter->Submit(Task()).error().code, Code::kUnavailable);
+    }
+    EXPECT_EQ(Stored(rig), 0u);
+}
+
+TEST(Submit, WhateverTheStoreThrowsIsAnAnswer) {
+    Rig rig;
+    rig.store.Next("submit", Trouble::kBug);
+    auto id = rig.submitter->Submit(Task());
+    EXPECT_EQ(id.error().code, Code::kUnknown);
+    EXPECT_FALSE(id.error().message.empty());
+}
+
+TEST(Submit, RefusedMembersKeepTheirOwnErrorAfterAnUnknownCommit) {
+    Rig rig;
+    model::NewTask keyed = Task();
+    keyed.idempotency_key = "k";
+    ASSERT_TRUE(rig.submitter->Submit(keyed));
+    keyed.input = "2";
+    rig.store.Next("submit", Trouble::kUnknownAfter);
+    auto ids = rig.submitter->Submit({Task(), keyed, Task("")});
+    EXPECT_TRUE(ids[0]);
+    EXPECT_EQ(ids[1].error().code, Code::kConflict);
+    EXPECT_EQ(ids[2].error().code, Code::kInvalid);
+    EXPECT_EQ(Stored(rig), 2u);
 }
 
 TEST(Submit, PlantedUnknownResubmittedDoublesTheTask) {

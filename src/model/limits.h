@@ -74,6 +74,7 @@ inline constexpr Duration kRefusalDelay = std::chrono::milliseconds{100};  // do
 inline constexpr Duration kRefusalDelayMax = seconds{30};
 inline constexpr Duration kCrashDelay = std::chrono::milliseconds{250};  // doubled per crash
 inline constexpr Duration kCrashDelayMax = seconds{30};
+inline constexpr Duration kReadBack = seconds{5};  // of a submit whose answer was lost
 
 static_assert(kListPageDefault <= kListPage);
 static_assert(kSlots >= kClaimBatch);

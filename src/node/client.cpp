@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <set>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "base/result.h"
+#include "engine/submit.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
 #include "node/open_store.h"
@@ -19,6 +20,8 @@ namespace stint::node {
 using namespace stint::model;  // NOLINT(google-build-using-namespace): the doors speak its words
 
 namespace {
+
+constexpr std::size_t kHintsAtOnce = 100;  // of finished tasks; whoever waits for others polls
 
 // Runs one request; what the store throws becomes the doors' one exception.
 template <class Request>
@@ -33,6 +36,8 @@ auto Ask(Request request) {
         throw StoreError(Code::kUnknown, error.what());
     } catch (const store::WrongSchema& error) {
         throw StoreError(Code::kConflict, error.what());
+    } catch (const std::invalid_argument& error) {
+        throw StoreError(Code::kInvalid, error.what());
     }
 }
 
@@ -70,77 +75,55 @@ struct Client::Impl {
         return *wake;
     }
 
-    std::vector<SubmitReply> SubmitBatch(std::span<const NewTask> tasks);
-    std::vector<SubmitReply> ReadBack(std::span<const NewTask> tasks);
-    void Hint(const std::vector<SubmitReply>& replies);
+    engine::Submitter& Submits() {
+        std::call_once(submitter_made, [this] {
+            submitter.emplace(
+                *store,
+                lazy_wake,
+                base::SystemClock(),
+                base::SystemRandom(),
+                log,
+                nullptr,
+                kIdsAtOnce
+            );
+        });
+        return *submitter;
+    }
+
+private:
+    static constexpr int kIdsAtOnce = 1;
+
+    // Passes hints on to a waker that is made for the first of them.
+    class LazyWake final : public wake::Wake {
+    public:
+        explicit LazyWake(Impl& impl) : impl_(impl) {}
+        void Signal(std::span<const wake::Hint> hints) override { impl_.Hints().Signal(hints); }
+        int Subscribe(std::function<void(const wake::Hint&)> listener) override {
+            return impl_.Hints().Subscribe(std::move(listener));
+        }
+        void Unsubscribe(int subscription) override { impl_.Hints().Unsubscribe(subscription); }
+
+    private:
+        Impl& impl_;
+    };
+
+    LazyWake lazy_wake{*this};
+    std::optional<engine::Submitter> submitter;
+    std::once_flag submitter_made;
 };
-
-// ---- submit ------------------------------------------------------------------------------------
-
-std::vector<SubmitReply> Client::Impl::SubmitBatch(std::span<const NewTask> tasks) {
-    // Ids are known before the commit, so that a lost answer can be resolved.
-    std::vector<NewTask> numbered(tasks.begin(), tasks.end());
-    TaskId first = store->ReserveIds(static_cast<int>(numbered.size()));
-    for (std::size_t i = 0; i < numbered.size(); ++i) {
-        numbered[i].id = TaskId(first.value() + static_cast<std::int64_t>(i));
-    }
-    std::vector<SubmitReply> replies;
-    try {
-        replies = store->Submit(numbered);
-    } catch (const store::CommitUnknown&) {
-        replies = ReadBack(numbered);
-    }
-    Hint(replies);
-    return replies;
-}
-
-// The answer to a submit was lost. A batch is one transaction: if any of its tasks is there, all
-// are.
-std::vector<SubmitReply> Client::Impl::ReadBack(std::span<const NewTask> tasks) {
-    std::vector<SubmitReply> replies(tasks.size());
-    bool committed = false;
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-        std::optional<TaskId> found;
-        if (store->Get(tasks[i].id)) found = tasks[i].id;
-        if (!found && !tasks[i].idempotency_key.empty()) {
-            found = store->FindByIdempotencyKey(tasks[i].tenant, tasks[i].idempotency_key);
-        }
-        if (found) {
-            committed = true;
-            replies[i].id = *found;
-            replies[i].kind =
-                *found == tasks[i].id ? SubmitReply::Kind::kCreated : SubmitReply::Kind::kExisting;
-        } else {
-            replies[i].kind = SubmitReply::Kind::kInvalid;
-            replies[i].message =
-                "the answer was lost and no task of this request is there; submit it again";
-        }
-    }
-    if (!committed) {
-        throw store::Unavailable(
-            "the store went away during the submit; it stored nothing, submit again"
-        );
-    }
-    return replies;
-}
-
-void Client::Impl::Hint(const std::vector<SubmitReply>& replies) {
-    std::set<std::string> queues;
-    for (const SubmitReply& reply : replies) {
-        if (reply.due_now && !reply.queue.empty()) queues.insert(reply.queue);
-    }
-    std::vector<wake::Hint> hints;
-    for (const std::string& queue : queues) {
-        hints.push_back({.kind = wake::Hint::Kind::kTaskAvailable, .queue = queue, .task = {}});
-    }
-    if (!hints.empty()) Hints().Signal(hints);
-}
 
 // ---- opening -----------------------------------------------------------------------------------
 
 Client Client::Open(const std::string& url, IfMissing if_missing, LogSink log) {
     auto parsed = ParseStoreUrl(url);
     if (!parsed) throw StoreError(parsed.error().code, parsed.error().message);
+    if (parsed->kind == StoreUrl::Kind::kMemory) {
+        throw StoreError(
+            Code::kInvalid,
+            "the store is memory:, which lives and ends with one process: what this command did "
+            "would be gone with it; use sqlite:PATH or postgres://user@host/database"
+        );
+    }
     if (parsed->kind == StoreUrl::Kind::kSqlite && if_missing == IfMissing::kRefuse &&
         !std::filesystem::exists(parsed->path)) {
         throw StoreError(
@@ -192,30 +175,38 @@ Time Client::Now() {
 
 // ---- changing ----------------------------------------------------------------------------------
 
-std::vector<SubmitReply> Client::Submit(std::span<const NewTask> tasks) {
-    return Ask([&] {
-        return InPieces<SubmitReply>(tasks, limits::kSubmitBatch, [&](auto piece) {
-            return impl_->SubmitBatch(piece);
-        });
-    });
+std::vector<Result<SubmitReply>> Client::Submit(std::span<const NewTask> tasks) {
+    return impl_->Submits().SubmitForReplies({tasks.begin(), tasks.end()});
 }
 
 std::vector<CancelReply> Client::Cancel(
     std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
 ) {
-    return Ask([&] {
+    auto replies = Ask([&] {
         return InPieces<CancelReply>(tasks, limits::kListPage, [&](auto piece) {
             return impl_->store->Cancel(piece, actor, reason);
         });
     });
+    std::vector<wake::Hint> hints;
+    for (std::size_t i = 0; i < replies.size() && hints.size() < kHintsAtOnce; ++i) {
+        if (replies[i].kind != CancelReply::Kind::kCancelled) continue;
+        hints.push_back({.kind = wake::Hint::Kind::kTaskFinished, .queue = {}, .task = tasks[i]});
+    }
+    if (!hints.empty()) impl_->Hints().Signal(hints);
+    return replies;
 }
 
 std::vector<RetryReply> Client::Retry(std::span<const TaskId> tasks, std::string_view actor) {
-    return Ask([&] {
+    auto replies = Ask([&] {
         return InPieces<RetryReply>(tasks, limits::kListPage, [&](auto piece) {
             return impl_->store->Retry(piece, actor);
         });
     });
+    // They are due now, in whichever queues: a hint without a name is for every claimer.
+    wake::Hint hint{.kind = wake::Hint::Kind::kTaskAvailable, .queue = {}, .task = {}};
+    auto requeued = [](const RetryReply& one) { return one.kind == RetryReply::Kind::kRequeued; };
+    if (std::ranges::any_of(replies, requeued)) impl_->Hints().Signal({&hint, 1});
+    return replies;
 }
 
 std::vector<RetryReply> Client::Discard(std::span<const TaskId> tasks, std::string_view actor) {
@@ -305,6 +296,14 @@ std::vector<SessionRecord> Client::Sessions() {
     return Ask([&] { return impl_->store->Sessions(); });
 }
 
+std::vector<NodeRecord> Client::Nodes() {
+    return Ask([&] { return impl_->store->Nodes(); });
+}
+
+std::vector<Explanation> Client::Explain(TaskId task, const ClaimRequest& claimer) {
+    return Ask([&] { return impl_->store->Explain(task, claimer); });
+}
+
 std::vector<CheckFinding> Client::Check() {
     return Ask([&] { return impl_->store->Check(); });
 }
@@ -316,6 +315,8 @@ bool Client::Idle(const std::vector<std::string>& queues, const std::vector<std:
     filter.states = {State::kInProgress};
     if (!Counts(filter).empty()) return false;
     filter.states = {State::kOpen, State::kError};
+    if (Counts(filter).empty()) return true;
+    // Whether any of them is due only the tasks themselves say.
     Time now = Now();
     ListRequest request{.filter = filter, .before = {}, .limit = limits::kListPage};
     while (true) {

@@ -39,6 +39,8 @@ private:
 using store::AuditRequest;
 using store::CancelReply;
 using store::CheckFinding;
+using store::ClaimRequest;
+using store::Explanation;
 using store::FinishedTask;
 using store::ListRequest;
 using store::RetryReply;
@@ -51,7 +53,7 @@ public:
         kCreate,  // a new store is made; .stint/ with it
         kRefuse,  // a SQLite file that is not there is an error: looking must not make one
     };
-    // Throws StoreError.
+    // Throws StoreError. Refuses memory:, which nobody else could ever see.
     static Client Open(const std::string& url, IfMissing if_missing, LogSink log = {});
     // Shares the store of an engine, which outlives it.
     static Client Of(Engine& engine);
@@ -62,8 +64,9 @@ public:
     StoreInfo Info();
     Time Now();
 
-    // In transactions of at most limits::kSubmitBatch; one reply each, in order.
-    std::vector<SubmitReply> Submit(std::span<const model::NewTask> tasks);
+    // In transactions of at most limits::kSubmitBatch; one answer each, in order. Each error is the
+    // task's own: refused, the store cannot be reached, or the answer was lost (engine::Submitter).
+    std::vector<Result<SubmitReply>> Submit(std::span<const model::NewTask> tasks);
     std::vector<CancelReply> Cancel(
         std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
     );
@@ -98,6 +101,9 @@ public:
         std::string_view actor
     );
     std::vector<model::SessionRecord> Sessions();
+    std::vector<model::NodeRecord> Nodes();
+    // Why a worker like this one would not claim the task now; kEligible alone: it would.
+    std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer);
     std::vector<CheckFinding> Check();
 
     // True when nothing of these queues and types (none = all) is running or due now.

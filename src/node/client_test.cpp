@@ -6,9 +6,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 
 #include "node/command_tasks.h"
+#include "node/engine_impl.h"
 #include "node/json_view.h"
+#include "support/troubled_store.h"
 
 namespace stint::node {
 namespace {
@@ -28,8 +32,8 @@ protected:
 
     TaskId Submit(const model::NewTask& task) {
         auto reply = client_.Submit({&task, 1}).at(0);
-        EXPECT_TRUE(reply.accepted()) << reply.message;
-        return reply.id;
+        EXPECT_TRUE(reply) << reply.error().message;
+        return reply->id;
     }
 
     Engine engine_;
@@ -96,6 +100,63 @@ TEST_F(ClientTest, JsonShowsPayloadsThemselvesAndIdsAsStrings) {
     EXPECT_TRUE(json["finished_at"].is_null());
 }
 
+// The store of an engine, made to fail on request.
+class TroubledTest : public testing::Test {
+protected:
+    TroubledTest() : engine_({.store = "memory:"}) {
+        inner_ = std::move(engine_.impl().store);
+        auto troubled = std::make_unique<engine::TroubledStore>(*inner_);
+        troubled_ = troubled.get();
+        engine_.impl().store = std::move(troubled);
+        client_.emplace(Client::Of(engine_));
+    }
+    std::size_t Stored() { return inner_->List({}).tasks.size(); }
+
+    std::unique_ptr<store::Store> inner_;
+    Engine engine_;
+    engine::TroubledStore* troubled_ = nullptr;
+    std::optional<Client> client_;
+};
+
+TEST_F(TroubledTest, ASubmitWhoseAnswerWasLostIsReadBack) {
+    model::NewTask task = Request("a");
+    troubled_->Next("submit", engine::Trouble::kUnknownAfter);
+    troubled_->Next("get", engine::Trouble::kUnavailable, 2);  // the server restarts
+    auto reply = client_->Submit({&task, 1}).at(0);
+    ASSERT_TRUE(reply) << reply.error().message;
+    EXPECT_EQ(Stored(), 1u);
+    EXPECT_TRUE(inner_->Get(reply->id));
+}
+
+TEST_F(TroubledTest, NothingIsSaidToBeUnchangedThatMayHaveBeenStored) {
+    std::vector<model::NewTask> tasks{Request("a"), Request("bad name!")};
+    troubled_->Next("submit", engine::Trouble::kUnknownAfter);
+    troubled_->Next("get", engine::Trouble::kUnavailable, 1000);
+    auto replies = client_->Submit(tasks);
+    EXPECT_EQ(replies[0].error().code, Code::kUnknown);
+    EXPECT_NE(replies[0].error().message.find("idempotency key"), std::string::npos);
+    EXPECT_EQ(replies[1].error().code, Code::kInvalid) << "a refused member keeps its own error";
+    EXPECT_EQ(Stored(), 1u);
+}
+
+TEST_F(TroubledTest, CancelAndRetrySendHints) {
+    model::NewTask task = Request("a");
+    TaskId id = client_->Submit({&task, 1}).at(0).value().id;
+    std::vector<wake::Hint> hints;
+    int number =
+        engine_.impl().wake->Subscribe([&](const wake::Hint& hint) { hints.push_back(hint); });
+    client_->Cancel({&id, 1}, "operator:ann", "");
+    ASSERT_EQ(hints.size(), 1u);
+    EXPECT_EQ(hints[0].kind, wake::Hint::Kind::kTaskFinished);
+    EXPECT_EQ(hints[0].task, id);
+    client_->Retry({&id, 1}, "operator:ann");
+    ASSERT_EQ(hints.size(), 2u);
+    EXPECT_EQ(hints[1].kind, wake::Hint::Kind::kTaskAvailable);
+    client_->Retry({&id, 1}, "operator:ann");  // it is open: refused
+    EXPECT_EQ(hints.size(), 2u);
+    engine_.impl().wake->Unsubscribe(number);
+}
+
 class PlaceTest : public testing::Test {
 protected:
     void SetUp() override {
@@ -112,6 +173,16 @@ TEST_F(PlaceTest, MakesOnlyItsOwnDirectory) {
     EXPECT_TRUE(std::filesystem::exists(place_ / ".stint/.gitignore"));
     PrepareStoreDirectory("sqlite:" + (place_ / "typo/stint.db").string());
     EXPECT_FALSE(std::filesystem::exists(place_ / "typo"));
+}
+
+TEST_F(PlaceTest, MemoryIsRefusedBecauseNobodyElseWouldSeeIt) {
+    try {
+        Client::Open("memory:", Client::IfMissing::kCreate);
+        FAIL() << "opened";
+    } catch (const StoreError& error) {
+        EXPECT_EQ(error.code(), Code::kInvalid);
+        EXPECT_NE(std::string(error.what()).find("sqlite:PATH"), std::string::npos);
+    }
 }
 
 TEST_F(PlaceTest, LookingMakesNoStore) {

@@ -26,7 +26,7 @@ std::string LastLine(std::string_view text) {
 }
 
 Outcome<std::string> OutcomeOf(const std::string& program, const CommandResult& result) {
-    if (result.exit_code == 0) {
+    if (result.ok()) {
         if (result.output_cut) {
             return Failed{
                 .message =
@@ -39,6 +39,9 @@ Outcome<std::string> OutcomeOf(const std::string& program, const CommandResult& 
     std::string end = result.exit_signal
                           ? engine::isolate::SignalName(*result.exit_signal)
                           : fmt::format("exit code {}", result.exit_code.value_or(-1));
+    // A program that ends politely when told to stop has not done its work. The engine knows why it
+    // was told, and concludes from that.
+    if (result.stopped) end = "stopped, " + end;
     std::string last = LastLine(result.stderr_tail);
     return Failed{
         .message = fmt::format("{}: {}{}{}", program, end, last.empty() ? "" : ": ", last),

@@ -33,6 +33,12 @@ constexpr SettingSpec kSpecs[] = {
      SettingKind::kNumber,
      "",
      "tasks running at once in one worker"},
+    {"worker.prefetch",
+     "STINT_WORKER_PREFETCH",
+     "0",
+     SettingKind::kCount,
+     "",
+     "tasks claimed ahead of free slots"},
     {"worker.queues",
      "STINT_WORKER_QUEUES",
      "",
@@ -139,11 +145,15 @@ Result<void> CheckValue(const SettingSpec& spec, std::string_view value) {
         case SettingKind::kText:
         case SettingKind::kNames:
             return {};
+        case SettingKind::kCount:
         case SettingKind::kNumber: {
             auto number = ParseNumber(value);
             if (!number) return number.error();
-            if (*number < 1) {
-                return MakeError(Code::kInvalid, "\"{}\" is too small; it starts at 1", value);
+            int least = spec.kind == SettingKind::kCount ? 0 : 1;
+            if (*number < least) {
+                return MakeError(
+                    Code::kInvalid, "\"{}\" is too small; it starts at {}", value, least
+                );
             }
             return {};
         }

@@ -25,7 +25,15 @@
 namespace stint::node {
 
 // What a setting may hold; checked wherever it comes from.
-enum class SettingKind : std::uint8_t { kText, kNumber, kDuration, kNames, kLease, kChoice };
+enum class SettingKind : std::uint8_t {
+    kText,
+    kNumber,  // from 1
+    kCount,   // from 0
+    kDuration,
+    kNames,
+    kLease,
+    kChoice,
+};
 
 struct SettingSpec {
     std::string_view key;          // as in the files: "worker.slots"

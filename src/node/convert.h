@@ -1,6 +1,7 @@
-// From the public interface's words to the model's.
+// From the public interface's words to the model's, and back.
 #pragma once
 
+#include <stint/info.h>
 #include <stint/options.h>
 #include <stint/task.h>
 
@@ -26,5 +27,10 @@ Result<model::NewTask> ToNewTask(
     const SubmitOptions& options,
     TenantId default_tenant
 );
+
+// And back: what the public interface shows of the store's records.
+TaskInfo ToPublic(const model::TaskRecord& task);
+NodeInfo ToPublic(const model::NodeRecord& node);
+SessionInfo ToPublic(const model::SessionRecord& session);
 
 }  // namespace stint::node

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/thread.h"
 #include "engine/hooks.h"
+#include "engine/store_failure.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
@@ -27,6 +28,7 @@ Engine::Impl::Impl(Options given, base::Clock& the_clock, base::Random& the_rand
 engine::WorkerOptions Engine::Impl::MakeWorkerOptions() const {
     engine::WorkerOptions worker_options;
     worker_options.slots = options.slots;
+    worker_options.claim_ahead = options.prefetch;
     worker_options.queues = options.queues;
     worker_options.lease = node::ToModel(options.lease);
     worker_options.poll = options.poll;
@@ -68,6 +70,13 @@ void CheckOptions(const Options& options) {
             "slots is {}; it must be between 1 and {}", options.slots, model::limits::kSlots
         ));
     }
+    if (options.prefetch < 0 || options.prefetch > model::limits::kSlots) {
+        refuse(fmt::format(
+            "prefetch is {}; it must be between 0 (none) and {}; as many as slots is plenty",
+            options.prefetch,
+            model::limits::kSlots
+        ));
+    }
     if (auto lease = Validate(node::ToModel(options.lease)); !lease) refuse(lease.error().message);
     if (options.poll.min <= Duration::zero() || options.poll.max < options.poll.min) {
         refuse(fmt::format(
@@ -85,6 +94,8 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
     auto impl = std::make_unique<Engine::Impl>(
         std::move(options), base::SystemClock(), base::SystemRandom()
     );
+    // First of all: whatever fails from here on, the host's log has heard of it.
+    impl->log.Debug("opening the store", {{"store", node::WithoutSecrets(impl->options.store)}});
     if (impl->options.state_dir.empty()) impl->options.state_dir = node::DefaultStateDir(*url);
     node::StoreOptions store_options{.log = impl->options.log};
     impl->store = node::OpenStore(impl->options.store, store_options);
@@ -177,6 +188,49 @@ std::shared_ptr<detail::Waiter> Engine::waiter() {
 
 namespace {
 
+// Asks the store; what it throws is an answer.
+template <class Question>
+auto Ask(Question question) -> decltype(question()) {
+    try {
+        return question();
+    } catch (const std::exception& error) {
+        // Reading changes nothing, whatever became of it.
+        Error failure = engine::StoreFailure(error);
+        if (failure.code == Code::kUnknown) failure.code = Code::kUnavailable;
+        return failure;
+    }
+}
+
+template <class Record>
+auto AllPublic(const std::vector<Record>& records) {
+    std::vector<decltype(node::ToPublic(records.front()))> shown;
+    shown.reserve(records.size());
+    for (const Record& record : records) shown.push_back(node::ToPublic(record));
+    return shown;
+}
+
+}  // namespace
+
+Result<TaskInfo> Engine::Get(TaskId task) {
+    return Ask([&]() -> Result<TaskInfo> {
+        auto record = impl_->store->Get(task);
+        if (!record) return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
+        return node::ToPublic(*record);
+    });
+}
+
+Result<std::vector<NodeInfo>> Engine::Nodes() {
+    return Ask([&]() -> Result<std::vector<NodeInfo>> { return AllPublic(impl_->store->Nodes()); });
+}
+
+Result<std::vector<SessionInfo>> Engine::Sessions() {
+    return Ask([&]() -> Result<std::vector<SessionInfo>> {
+        return AllPublic(impl_->store->Sessions());
+    });
+}
+
+namespace {
+
 Result<void> Finish(Engine::Impl& impl, store::BackgroundFinish finish, std::string_view token) {
     auto parsed = LeaseToken::Parse(token);
     if (!parsed) {
@@ -196,12 +250,8 @@ Result<void> Finish(Engine::Impl& impl, store::BackgroundFinish finish, std::str
         wake::Hint hint{.kind = wake::Hint::Kind::kTaskFinished, .queue = {}, .task = finish.task};
         if (model::IsTerminal(*state)) impl.wake->Signal({&hint, 1});
         return {};
-    } catch (const store::CommitUnknown& error) {
-        return Error{Code::kUnknown, error.what()};
-    } catch (const store::Unavailable& error) {
-        return Error{Code::kUnavailable, error.what()};
-    } catch (const store::Unstorable& error) {
-        return Error{Code::kInvalid, error.what()};
+    } catch (const std::exception& error) {
+        return engine::StoreFailure(error);
     }
 }
 
@@ -225,24 +275,31 @@ Result<void> Engine::Fail(TaskId task, std::string_view completion_token, const 
 }
 
 Result<void> Engine::Write(const std::function<Result<void>(Transaction&)>& work) {
-    try {
-        return impl_->store->Write([&](store::Transaction& inner) {
-            Transaction transaction(&inner);
+    std::exception_ptr thrown;  // by the caller's own work: rolled back, and the caller's to catch
+    auto guarded = [&](store::Transaction& inner) -> Result<void> {
+        Transaction transaction(&inner);
+        try {
             return work(transaction);
-        });
-    } catch (const store::CommitUnknown& error) {
-        return Error{Code::kUnknown, error.what()};
-    } catch (const store::Unavailable& error) {
-        return Error{Code::kUnavailable, error.what()};
-    } catch (const store::Unstorable& error) {
-        return Error{Code::kInvalid, error.what()};
+        } catch (...) {
+            thrown = std::current_exception();
+            return Error{Code::kFailed, "the work threw"};
+        }
+    };
+    try {
+        Result<void> done = impl_->store->Write(guarded);
+        if (!thrown) return done;
+    } catch (const std::exception& error) {
+        if (!thrown) return engine::StoreFailure(error);
     }
+    std::rethrow_exception(thrown);
 }
 
 Result<Transaction> Engine::Borrow(void* native_connection) {
-    auto borrowed = impl_->store->Borrow(native_connection);
-    if (!borrowed) return borrowed.error();
-    return Transaction(std::move(*borrowed));
+    return Ask([&]() -> Result<Transaction> {
+        auto borrowed = impl_->store->Borrow(native_connection);
+        if (!borrowed) return borrowed.error();
+        return Transaction(std::move(*borrowed));
+    });
 }
 
 void Engine::Start() {

@@ -157,14 +157,16 @@ OrderedJson ToJson(const model::QueueRecord& queue) {
 }
 
 OrderedJson ToJson(const model::SessionRecord& session) {
+    bool over = session.state == model::SessionState::kClosed ||
+                session.state == model::SessionState::kExpired;
     return {
         {"id", session.id.ToString()},
         {"host", session.hostname},
         {"pid", session.pid},
         {"state", model::SessionStateName(session.state)},
-        {"doing", session.worker_state},
+        {"doing", over ? OrderedJson(nullptr) : OrderedJson(session.worker_state)},
         {"slots", session.slots},
-        {"running", session.running},
+        {"running", over ? 0 : session.running},
         {"queues", session.queues},
         {"types", session.types},
         {"version", session.version},

@@ -34,7 +34,15 @@ struct StoreOptions {
     bool migrate = true;  // create a new schema, or bring an older one up to date
 };
 
-// Throws store::Unavailable, store::WrongSchema or std::runtime_error with a sentence for a person.
+// Waiting does not cure it: a wrong password, a database that does not exist. The message says what
+// does.
+class StoreRefuses : public store::Unavailable {
+public:
+    using store::Unavailable::Unavailable;
+};
+
+// Throws store::Unavailable, store::WrongSchema, or std::invalid_argument for an address that names
+// no store, each with a sentence for a person.
 std::unique_ptr<store::Store> OpenStore(std::string_view url, const StoreOptions& options);
 
 // Brings the store's schema up to date and returns the SQL that was run, in order; with `dry_run`

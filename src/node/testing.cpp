@@ -37,7 +37,8 @@ struct TestEngine::Impl : detail::Waiter {
     base::ManualClock clock;
     base::SeededRandom random;
     Engine engine;
-    bool running = false;  // a handler that submits must not run others inside itself
+    std::size_t types = 0;  // that the worker knows
+    bool running = false;   // a handler that submits must not run others inside itself
 
     explicit Impl(TestOptions given)
         : options(std::move(given)), random(options.seed), engine(MakeEngine()) {}
@@ -72,7 +73,14 @@ std::unique_ptr<Engine::Impl> TestEngine::Impl::MakeEngine() {
 
 engine::Worker& TestEngine::Impl::worker() {
     auto& impl = engine.impl();
+    // A worker publishes and claims the types that it began with: a handler that came later needs a
+    // new one.
+    if (impl.worker && types != impl.registry.Types().size()) {
+        impl.worker->Drain();
+        impl.worker.reset();
+    }
     if (!impl.worker) {
+        types = impl.registry.Types().size();
         auto worker_options = impl.MakeWorkerOptions();
         worker_options.slots = 1;
         impl.worker = std::make_unique<engine::Worker>(impl.MakeWorkerParts(), worker_options);

@@ -15,6 +15,7 @@ class Bench(CliCase):
                               "-o", "json").json()
         self.assertEqual((body["bench"], body["tasks"], body["complete"]), ("drain", 500, 500))
         self.assertGreater(body["tasks_per_s"], 0)
+        self.assertEqual(body["prefetch"], 8, "as many as the slots")
         self.assertGreater(body["canary_commits_per_s"], 0)
         self.assertTrue(body["durability"])
         self.assertEqual(self.left_behind(), [])

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
 import xml.sax.saxutils
 
 BINARY = ""

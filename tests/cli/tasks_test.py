@@ -186,6 +186,36 @@ class Change(CliCase):
         self.assertEqual(self.task(task_id)["generation"], 2)
         self.run_stint("task", "retry", "999999999", code=4)
 
+    def test_retry_refuses_what_is_complete_or_waits(self):
+        done, waiting = self.submit("echo"), self.submit("echo", "--delay", "1h")
+        self.work()
+        for task_id, state in ((done, "complete"), (waiting, "open")):
+            answer = self.run_stint("task", "retry", task_id, code=6)
+            self.assertIn(f"it is {state}; only dead, cancelled and error tasks", answer.err)
+
+    def test_retry_of_a_cancelled_task(self):
+        task_id = self.submit("echo")
+        self.run_stint("task", "cancel", task_id)
+        self.run_stint("task", "retry", task_id)
+        self.work()
+        self.assertEqual(self.task(task_id)["state"], "complete")
+
+    def test_explain(self):
+        task_id = self.submit("echo", "--queue", "q", "--delay", "1h")
+        self.run_stint("queue", "pause", "q")
+        answer = self.run_stint("task", "explain", task_id)
+        self.assertIn("not_due", answer.out)
+        self.assertIn("queue_paused", answer.out)
+        self.assertIn("no worker is running", answer.err)
+        free = self.submit("echo")
+        self.assertEqual(self.run_stint("task", "explain", free, "-o", "ids").lines(), ["eligible"])
+        worker = self.start_stint("worker", "start", "--queues", "other")
+        reasons = lambda: self.run_stint("task", "explain", free, "-o", "json").json()["reasons"]
+        self.await_true(lambda: reasons()[0]["worker"] != "-", "the worker is there")
+        self.assertEqual([(r["condition"], r["worker"].split(":")[1]) for r in reasons()],
+                         [("queue_not_served", str(worker.pid))])
+        self.run_stint("task", "explain", "999999999", code=4)
+
     def test_discard(self):
         task_id = self.submit("demo.fail", '{"times": 9}')
         self.run_stint("task", "discard", task_id, code=6)

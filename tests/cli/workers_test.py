@@ -1,10 +1,17 @@
 #!/usr/bin/env python3
 """Workers: built-in types, commands of stint.toml, draining, several processes on one store."""
 import json
+import pathlib
+import shutil
 import signal
+import socket
+import threading
 
 import support
 from support import CliCase
+
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples"
 
 
 class Builtins(CliCase):
@@ -88,6 +95,33 @@ class Commands(CliCase):
         attempt = self.run_stint("task", "attempts", task_id, "-o", "json").json()["attempts"][0]
         self.assertEqual(attempt["end"], "timed_out")
 
+    def test_a_command_that_ends_politely_when_stopped_is_not_complete(self):
+        script = "trap 'exit 0' TERM; while :; do sleep 0.05; done"
+        self.declare(f'[task.polite]\ncommand = ["sh", "-c", "{script}"]\ntimeout = "300ms"\n'
+                     'max_attempts = 1\n[task.lasting]\n'
+                     f'command = ["sh", "-c", "{script}"]\n')
+        late = self.submit("polite")
+        self.work()
+        task = self.task(late)
+        self.assertEqual((task["state"], task["error"]["class"]), ("dead", "timeout"))
+        self.start_stint("worker", "start", "--lease", "1s")
+        gone = self.submit("lasting")
+        self.await_true(lambda: self.task(gone)["state"] == "in_progress", "it runs")
+        self.run_stint("task", "cancel", gone)
+        self.run_stint("task", "wait", gone, "--timeout", "20s", code=8)
+
+    def test_the_example_of_the_help_page_works(self):
+        page = self.run_stint("help", "config").out
+        example = [line.strip() for line in page.splitlines() if line.startswith("  ")]
+        example = [line for line in example if line and not line[0].isdigit()]
+        self.assertTrue(example[0].startswith("store ="), example)
+        self.declare("\n".join(example[1:]))
+        shutil.copy(EXAMPLES / "words.py", self.home)
+        (self.home / "a.txt").write_text("three little words")
+        task_id = self.submit("words", '{"file": "a.txt"}', "--queue", "mail")
+        self.work()
+        self.assertEqual(self.task(task_id)["output"], {"file": "a.txt", "words": 3})
+
     def test_missing_program(self):
         self.declare('[task.none]\ncommand = ["no-such-program-here"]\nmax_attempts = 1\n')
         task_id = self.submit("none")
@@ -125,7 +159,39 @@ class Lives(CliCase):
         self.assertEqual(worker.wait(timeout=30), 0)
         self.assertEqual(self.task(task_id)["state"], "complete", "a drain lets tasks finish")
         self.assertEqual(self.workers(), [])
-        self.assertEqual(self.workers("--all")[0]["state"], "closed")
+        over = self.workers("--all")[0]
+        self.assertEqual((over["state"], over["doing"], over["running"]), ("closed", None, 0))
+        self.assertNotIn("draining", self.run_stint("worker", "list", "--all").out)
+        nodes = self.run_stint("worker", "list", "--nodes", "-o", "json").json()["nodes"]
+        self.assertEqual([(n["name"], n["workers"]) for n in nodes], [("mars", 0)])
+
+    def test_the_default_label_is_the_host_name(self):
+        self.run_stint("store", "migrate")
+        worker = self.start_stint("worker", "start")
+        listed = self.await_true(self.workers, "the worker is listed")
+        self.assertEqual((listed[0]["host"], listed[0]["pid"]), (socket.gethostname(), worker.pid))
+        nodes = self.run_stint("worker", "list", "--nodes", "-o", "json").json()["nodes"]
+        self.assertEqual([(n["name"], n["workers"]) for n in nodes], [(socket.gethostname(), 1)])
+        self.assertIn(socket.gethostname(), self.run_stint("worker", "list", "--nodes").out)
+
+    def test_a_retried_task_is_claimed_at_once(self):
+        task_id = self.submit("echo", "1", "--delay", "1h")
+        self.run_stint("task", "cancel", task_id)
+        self.start_stint("worker", "start", "--poll-max", "1h", "--lease", "1m")
+        known = self.await_true(self.workers, "the worker is listed")
+        self.assertEqual(known[0]["state"], "live")
+        self.run_stint("submit", "echo", "2", "--wait-for", "30s")  # it has begun to poll
+        self.run_stint("task", "retry", task_id)
+        self.run_stint("task", "wait", task_id, "--timeout", "30s")
+
+    def test_progress_is_shown(self):
+        self.submit("demo.sleep", '{"ms": 60000}')
+        self.start_stint("worker", "start", "--lease", "500ms")
+        task_id = self.run_stint("task", "list", "-o", "ids").lines()[0]
+        shown = self.await_true(
+            lambda: [line for line in self.run_stint("task", "get", task_id).lines()
+                     if line.startswith("progress")], "progress reaches the store")
+        self.assertRegex(shown[0], r"^progress +sleep [0-9]+/60000$")
 
     def test_second_signal_stops_at_once_and_the_task_is_run_again(self):
         worker = self.start_stint("worker", "start")
@@ -165,6 +231,69 @@ class Lives(CliCase):
         self.run_stint("task", "wait", task_id, "--timeout", "30s")
         attempts = self.run_stint("task", "attempts", task_id, "-o", "json").json()["attempts"]
         self.assertEqual([a["end"] for a in attempts], ["crashed", "complete"])
+
+
+class StoreAway(CliCase):
+    """A worker waits for a server that is not there; it does not wait for what waiting cannot cure."""
+
+    def test_it_waits_and_a_signal_ends_the_wait(self):
+        worker = self.start_stint("worker", "start", "-s", "postgres://nobody:hush@127.0.0.1:1/x")
+        line = worker.stderr.readline()
+        self.assertIn("the store cannot be reached; waiting for it", line)
+        self.assertNotIn("hush", line)
+        self.assertIsNone(worker.poll())
+        worker.terminate()
+        self.assertEqual(worker.wait(timeout=30), 0)
+        self.assertEqual(worker.stderr.read(), "", "one line is enough for a minute")
+
+    def test_it_works_once_the_server_is_there(self):
+        if not support.POSTGRES:
+            self.skipTest("about a server")
+        task_id = self.submit("echo", '"at last"')
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            port = door.getsockname()[1]
+        address = support.urllib.parse.urlsplit(self.store)
+        store = self.store.replace(f":{address.port}/", f":{port}/")
+        worker = self.start_stint("worker", "start", "-s", store)
+        self.assertIn("waiting for it", worker.stderr.readline())
+        self.addCleanup(forward(port, address.port).close)
+        self.run_stint("task", "wait", task_id, "--timeout", "40s")
+
+    def test_a_wrong_password_or_database_is_said_with_its_cure(self):
+        if not support.POSTGRES:
+            self.skipTest("about a server")
+        address = support.urllib.parse.urlsplit(self.store)
+        wrong = self.store.replace(f":{address.password}@", ":wrong@")
+        elsewhere = self.store.replace(f"{address.path}?", "/no_such_database?")
+        for words in (["worker", "start"], ["task", "list"]):
+            self.assertIn("~/.pgpass", self.run_stint(*words, "-s", wrong, code=5).err)
+            self.assertIn("createdb", self.run_stint(*words, "-s", elsewhere, code=5).err)
+
+
+def forward(port, to):
+    """A door at `port` that leads to the server at `to`, until it is closed."""
+    door = socket.create_server(("127.0.0.1", port))
+
+    def pump(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def serve():
+        try:
+            while True:
+                visitor, _ = door.accept()
+                server = socket.create_connection(("127.0.0.1", to))
+                for ends in ((visitor, server), (server, visitor)):
+                    threading.Thread(target=pump, args=ends, daemon=True).start()
+        except OSError:
+            pass
+
+    threading.Thread(target=serve, daemon=True).start()
+    return door
 
 
 support.main()

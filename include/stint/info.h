@@ -1,0 +1,77 @@
+// What the store knows of a task, of a machine, of a worker: copies, true when they were read.
+#pragma once
+
+#include <stint/ids.h>
+#include <stint/time.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stint {
+
+// Where a running attempt is, as its handler said it: Context::Progress.
+struct ProgressInfo {
+    std::string step;
+    std::int64_t done = 0;
+    std::optional<std::int64_t> total;
+    std::string message;
+};
+
+struct TaskInfo {
+    TaskId id;
+    TenantId tenant = kDefaultTenant;
+    std::string type;
+    std::string queue;
+    // "open", "in_progress", "blocked", "background", "error" (waits for its next try); and for
+    // good: "complete", "cancelled", "dead".
+    std::string state;
+    bool finished = false;  // the state is one of the last three
+    int priority = 0;
+    std::string input;              // JSON
+    std::string output;             // JSON; empty unless complete
+    std::string error;              // of the last failed attempt
+    std::string error_class;        // "timeout", "crash", a C++ type, …
+    std::string reason;             // why dead, cancelled or in the background
+    bool warning = false;           // complete, with something to look at
+    bool cancel_requested = false;  // its worker is told, no new attempt starts
+    int attempt = 0;                // attempts used, the running one included
+    int max_attempts = 0;           // 0 = no limit
+    int generation = 1;             // an operator's retry begins the next
+    std::vector<std::string> tags;
+    std::string idempotency_key;
+    std::string unique_key;
+    std::optional<ProgressInfo> progress;
+    std::optional<SessionId> session;  // the worker that holds it, while in progress
+    Time created_at{};
+    Time due_at{};
+    std::optional<Time> started_at;  // of the running or last attempt
+    std::optional<Time> finished_at;
+};
+
+// A machine, or whatever its workers call it (Options::node_name).
+struct NodeInfo {
+    NodeId id;
+    std::string name;
+    Time last_seen{};
+};
+
+// One worker process, from its start to its end.
+struct SessionInfo {
+    SessionId id;
+    NodeId node;
+    std::string node_name;
+    std::int64_t pid = 0;
+    std::string state;  // "live", "draining", "closed", "expired"
+    std::string doing;  // "polling", "processing", …; empty when it is over
+    int slots = 0;
+    int running = 0;
+    std::vector<std::string> queues;  // served; empty = all
+    std::vector<std::string> types;   // handled
+    std::string version;
+    Time started_at{};
+    Time last_seen{};
+};
+
+}  // namespace stint
