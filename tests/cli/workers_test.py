@@ -174,16 +174,6 @@ class Lives(CliCase):
         self.assertEqual([(n["name"], n["workers"]) for n in nodes], [(socket.gethostname(), 1)])
         self.assertIn(socket.gethostname(), self.run_stint("worker", "list", "--nodes").out)
 
-    def test_a_retried_task_is_claimed_at_once(self):
-        task_id = self.submit("echo", "1", "--delay", "1h")
-        self.run_stint("task", "cancel", task_id)
-        self.start_stint("worker", "start", "--poll-max", "1h", "--lease", "1m")
-        known = self.await_true(self.workers, "the worker is listed")
-        self.assertEqual(known[0]["state"], "live")
-        self.run_stint("submit", "echo", "2", "--wait-for", "30s")  # it has begun to poll
-        self.run_stint("task", "retry", task_id)
-        self.run_stint("task", "wait", task_id, "--timeout", "30s")
-
     def test_progress_is_shown(self):
         self.submit("demo.sleep", '{"ms": 60000}')
         self.start_stint("worker", "start", "--lease", "500ms")
