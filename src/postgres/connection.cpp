@@ -320,9 +320,14 @@ void Connection::CheckAnswer(const Answer& answer, bool is_commit, Commits commi
         bool told_first = fatal && answer.sqlstate.starts_with("57P") && !answer.succeeded;
         Broken(answer.message, told_first && !is_commit ? Commits::kNo : commits);
     }
+    // The server itself does not know: 08007 transaction_resolution_unknown, 40003
+    // statement_completion_unknown.
+    if (answer.sqlstate == "08007" || answer.sqlstate == "40003") Broken(answer.message, commits);
     Fault fault = Classify(answer.sqlstate);
-    if (fault == Fault::kConnection) Broken(answer.message, Commits::kNo);
-    if (fault == Fault::kStalePlan) prepared_.clear();
+    if (fault == Fault::kConnection) Broken(answer.message, is_commit ? commits : Commits::kNo);
+    // The server keeps the outdated statements under their names: only a new connection is rid of
+    // them.
+    if (fault == Fault::kStalePlan && prepares_) broken_ = true;
     throw SqlError(answer.sqlstate, answer.table, answer.detail, answer.message);
 }
 

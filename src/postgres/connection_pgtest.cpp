@@ -1,5 +1,6 @@
 #include "postgres/connection.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <libpq-fe.h>
 
@@ -145,6 +146,20 @@ TEST_F(ConnectionTest, AFailedPipelineLeavesNoDoubtfulNames) {
     EXPECT_EQ(connection_->Query(fails, one, Commits::kNo).Int(0, 0), 1);
 }
 
+TEST_F(ConnectionTest, AnOutdatedPlanEndsTheConnection) {
+    connection_->Script("CREATE TEMP TABLE t_outdated(a int)");
+    Statement named{"t_all", "SELECT * FROM t_outdated"};
+    connection_->Query(named, {}, Commits::kNo);
+    connection_->Script("ALTER TABLE t_outdated ADD b int");
+    try {
+        connection_->Query(named, {}, Commits::kNo);
+        FAIL();
+    } catch (const SqlError& error) {
+        EXPECT_EQ(error.fault(), Fault::kStalePlan);
+    }
+    EXPECT_FALSE(connection_->usable()) << "the server still has the old plan under that name";
+}
+
 TEST_F(ConnectionTest, AnUnreachableServerIsReportedWithoutThePassword) {
     ConnectOptions options;
     options.url = "postgres://u:secret@127.0.0.1:1/db";
@@ -257,6 +272,53 @@ TEST_F(TransactionTest, TheTimeoutIsLiftedBeforeCommit) {
     );
     transaction.QueryAndCommit(insert_);
     EXPECT_EQ(Count(), 1);
+}
+
+TEST_F(TransactionTest, AnErrorOfTheConnectionInAnswerToCommitLeavesTheOutcomeUnknown) {
+    // A deferred trigger speaks for a server or a pooler that lost sight of the commit.
+    for (const char* state : {"08006", "08007", "40003"}) {
+        connection_ = Connection::Open(options_);
+        connection_->Script(fmt::format(
+            R"(
+            CREATE OR REPLACE FUNCTION transaction_test_lost() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'lost' USING ERRCODE = '{}'; END $$;
+            DROP TRIGGER IF EXISTS lost ON transaction_test;
+            CREATE CONSTRAINT TRIGGER lost AFTER INSERT ON transaction_test
+                DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION transaction_test_lost())",
+            state
+        ));
+        Transaction transaction(*connection_);
+        transaction.Query(insert_);
+        EXPECT_THROW(transaction.Commit(), OutcomeUnknown) << state;
+        EXPECT_FALSE(connection_->usable());
+    }
+}
+
+TEST_F(TransactionTest, WhatIsToRunOnCommitRunsAfterItOnly) {
+    int ran = 0;
+    {
+        Transaction transaction(*connection_);
+        transaction.OnCommit([&] { ++ran; });
+        transaction.Query(insert_);
+    }
+    EXPECT_EQ(ran, 0) << "rolled back";
+    Transaction transaction(*connection_);
+    Transaction part(*connection_, Transaction::Joined{&transaction});
+    part.OnCommit([&] { ++ran; });
+    transaction.Begin();
+    part.Query(insert_);
+    part.Commit();
+    EXPECT_EQ(ran, 0) << "the whole is not committed yet";
+    transaction.Commit();
+    EXPECT_EQ(ran, 1);
+}
+
+TEST_F(TransactionTest, ReadsWhatWasCommittedBeforeEachStatementWhateverTheDefault) {
+    connection_->Script("SET default_transaction_isolation = 'repeatable read'");
+    Transaction transaction(*connection_);
+    EXPECT_EQ(
+        transaction.Query(Statement{"", "SHOW transaction_isolation"}).Text(0, 0), "read committed"
+    );
 }
 
 TEST_F(TransactionTest, ALineCutAtCommitLeavesTheOutcomeUnknown) {

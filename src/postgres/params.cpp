@@ -12,6 +12,9 @@ namespace {
 // 2000-01-01 00:00:00 UTC in microseconds of the Unix epoch.
 constexpr std::int64_t kEpochShift = 946'684'800'000'000;
 
+// What PostgreSQL takes as one value: 1 GiB, less its own header.
+constexpr std::size_t kLargest = (std::size_t{1} << 30) - 64;
+
 template <class Unsigned>
 std::string BigEndian(Unsigned value) {
     std::string bytes(sizeof(Unsigned), '\0');
@@ -105,6 +108,7 @@ std::vector<int> Params::Lengths() const {
     std::vector<int> lengths;
     lengths.reserve(values_.size());
     for (const auto& value : values_) {
+        CHECK_WHY(!value || value->size() <= kLargest, "a parameter that no server takes");
         lengths.push_back(value ? static_cast<int>(value->size()) : 0);
     }
     return lengths;

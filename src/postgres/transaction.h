@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <utility>
 
 #include "postgres/connection.h"
@@ -26,8 +27,10 @@ public:
     explicit Transaction(Connection& connection, const TransactionOptions& options = {});
     // Works within a transaction that the owner of the connection has begun and will end: Commit()
     // only sends what was put off.
-    struct Joined {};
-    Transaction(Connection& connection, Joined);
+    struct Joined {
+        Transaction* whole = nullptr;  // ours after all: what is to run on commit waits for its end
+    };
+    Transaction(Connection& connection, Joined joined);
     ~Transaction();
     Transaction(const Transaction&) = delete;
     Transaction& operator=(const Transaction&) = delete;
@@ -41,6 +44,9 @@ public:
     void Begin();
     // Sent with the next statement or COMMIT. `statement` must live until then.
     void Defer(const Statement& statement, Params params = {});
+    // Runs once it is committed, or may be. In somebody else's transaction: when our part of it is
+    // sent.
+    void OnCommit(std::function<void()> then) { then_.push_back(std::move(then)); }
     // Throws OutcomeUnknown when the answer is lost.
     void Commit();
     void Rollback() noexcept;
@@ -48,12 +54,17 @@ public:
     Connection& connection() { return connection_; }
 
 private:
+    std::vector<Rows> Send(std::span<const Command> commands, bool commit);
+    void RunThen();
+
     Connection& connection_;
     const TransactionOptions options_;
     const bool joined_ = false;
+    Transaction* const whole_ = nullptr;
     Params settings_;
     Statement apply_settings_;
     std::deque<std::pair<const Statement*, Params>> deferred_;
+    std::vector<std::function<void()>> then_;
     bool begun_ = false;
     bool over_ = false;
 };

@@ -47,6 +47,11 @@ public:
         deliver_ = deliver;
     }
     int cuts() const { return cuts_; }
+    // Ends every line, and takes no new ones. Returns when a client would notice.
+    void GoDown() {
+        down_ = true;
+        while (open_ > 0) std::this_thread::yield();
+    }
 
 private:
     static sockaddr_in Loopback(int port) {
@@ -66,6 +71,11 @@ private:
             if (!Readable(listener_)) continue;
             int client = accept(listener_, nullptr, nullptr);
             if (client < 0) continue;
+            if (down_) {
+                close(client);
+                continue;
+            }
+            ++open_;
             relays_.emplace_back([this, client](std::stop_token end) { Relay(client, end); });
         }
     }
@@ -74,7 +84,7 @@ private:
         int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in address = Loopback(server_port_);
         bool up = connect(server, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-        while (up && !stop.stop_requested()) {
+        while (up && !down_ && !stop.stop_requested()) {
             pollfd descriptors[2] = {{client, POLLIN, 0}, {server, POLLIN, 0}};
             if (poll(descriptors, 2, 20) <= 0) continue;
             if (descriptors[1].revents != 0) up = Copy(server, client, false, server);
@@ -82,6 +92,7 @@ private:
         }
         close(client);
         close(server);
+        --open_;
     }
 
     // False at the end of the line.
@@ -118,6 +129,8 @@ private:
     std::string word_;  // guarded by mutex_, as is the next
     bool deliver_ = true;
     std::atomic<int> cuts_{0};
+    std::atomic<bool> down_{false};
+    std::atomic<int> open_{0};
     std::vector<std::jthread> relays_;  // the acceptor's; then the destructor's
     std::jthread acceptor_;
 };

@@ -15,8 +15,8 @@ const postgres::Statement kRelease{"", "RELEASE SAVEPOINT stint_step"};
 // the step taken again, without losing what the caller has done before.
 class JoinedTransaction final : public store::Transaction {
 public:
-    JoinedTransaction(PostgresStore& store, postgres::Connection& connection)
-        : store_(store), connection_(connection) {}
+    JoinedTransaction(PostgresStore& store, pg::Transaction& whole)
+        : store_(store), connection_(whole.connection()), whole_(&whole) {}
     JoinedTransaction(PostgresStore& store, std::unique_ptr<postgres::Connection> connection)
         : store_(store), owned_(std::move(connection)), connection_(*owned_) {}
 
@@ -25,7 +25,7 @@ private:
     auto Step(Work&& work) {
         for (int tries = 1;; ++tries) {
             try {
-                pg::Transaction transaction(connection_, pg::Transaction::Joined{});
+                pg::Transaction transaction(connection_, pg::Transaction::Joined{whole_});
                 transaction.Query(kSavepoint);
                 auto result = work(transaction);
                 transaction.Defer(kRelease);
@@ -63,18 +63,19 @@ private:
     PostgresStore& store_;
     std::unique_ptr<postgres::Connection> owned_;
     postgres::Connection& connection_;
+    pg::Transaction* const whole_ = nullptr;
 };
 
 }  // namespace
 
 Result<void> PostgresStore::Write(const std::function<Result<void>(store::Transaction&)>& work) {
     try {
-        postgres::Pool::Loan loan = db_.pool().Acquire();
+        postgres::Pool::Loan loan = db_.LendToHost();
         TransactionOptions options;
         options.statement_timeout = {};  // the caller's statements are the caller's business
         Transaction transaction(*loan, options);
         transaction.Begin();
-        JoinedTransaction joined(*this, *loan);
+        JoinedTransaction joined(*this, transaction);
         Result<void> done = work(joined);
         if (!done) return done;
         if (!loan->in_sound_transaction()) {

@@ -26,10 +26,24 @@ int Catalog::LaneId(const Lane& lane) {
         transaction.Defer(db_.sql.queue_make, names);
         return static_cast<int>(transaction.Query(db_.sql.lane_make, all).Int(0, 0));
     });
-    std::lock_guard guard(mutex_);
-    lane_ids_[lane] = id;
-    lanes_[id] = lane;
+    Learn(id, lane);
     return id;
+}
+
+void Catalog::Learn(int id, const Lane& lane) {
+    std::lock_guard guard(mutex_);
+    if (!lanes_.emplace(id, lane).second) return;
+    lane_ids_[lane] = id;
+}
+
+void Catalog::LearnPolicy(int id, std::string_view retry) {
+    {
+        std::lock_guard guard(mutex_);
+        if (policies_.contains(id)) return;
+    }
+    RetryPolicy policy = ReadPolicy(retry);
+    std::lock_guard guard(mutex_);
+    policies_[id] = policy;
 }
 
 Lane Catalog::LaneOf(int id) {
@@ -45,9 +59,7 @@ Lane Catalog::LaneOf(int id) {
         TenantId(rows.Int(0, 2)),
         static_cast<int>(rows.Int(0, 3)),
         rows.Bool(0, 4)};
-    std::lock_guard guard(mutex_);
-    lane_ids_[lane] = id;
-    lanes_[id] = lane;
+    Learn(id, lane);
     return lane;
 }
 
@@ -75,10 +87,8 @@ RetryPolicy Catalog::PolicyOf(int id) {
     }
     Rows rows = db_.ReadAside(db_.sql.policy_by_id, Params().Int4(id));
     CHECK_WHY(rows.size() == 1, "a task names a retry policy that does not exist");
-    RetryPolicy policy = ReadPolicy(rows.View(0, 0));
-    std::lock_guard guard(mutex_);
-    policies_[id] = policy;
-    return policy;
+    LearnPolicy(id, rows.View(0, 0));
+    return PolicyOf(id);
 }
 
 Catalog::Type Catalog::TypeNamed(const std::string& name) {

@@ -32,6 +32,9 @@ public:
 
     int LaneId(const Lane& lane);
     Lane LaneOf(int id);
+    // What an answer told: it need not be looked up.
+    void Learn(int id, const Lane& lane);
+    void LearnPolicy(int id, std::string_view retry);
     int PolicyId(const RetryPolicy& policy);
     RetryPolicy PolicyOf(int id);
 

@@ -3,16 +3,12 @@
 #include <array>
 
 #include "base/check.h"
+#include "base/test_point.h"
 #include "base/text.h"
 #include "store/postgres/statements.h"
 #include "store/postgres/store_impl.h"
 
 namespace stint::store::pg {
-
-namespace {
-
-constexpr int kTasksPerLease = 256;  // their arrays stay within a page
-constexpr int kPromoteAtLeast = 100;
 
 struct Taken {
     Lease lease;
@@ -20,8 +16,33 @@ struct Taken {
     std::int64_t position;
 };
 
+namespace {
+
+constexpr int kTasksPerLease = 256;  // their arrays stay within a page
+constexpr int kPromoteAtLeast = 100;
+
 Duration Until(Time due, Time now) {
     return std::chrono::ceil<Duration>(due - now);
+}
+
+// One row of the answer tells what its lanes and policies are.
+void LearnNames(const Rows& rows, bool suspects, Catalog& catalog) {
+    for (int i = 0; i < rows.size(); ++i) {
+        if (rows.IsNull(i, 18)) continue;
+        std::vector<std::int64_t> lanes = rows.Ints(i, 18), tenants = rows.Ints(i, 21),
+                                  priorities = rows.Ints(i, 22), policies = rows.Ints(i, 23);
+        std::vector<std::string> queues = rows.Texts(i, 19), types = rows.Texts(i, 20),
+                                 retries = rows.Texts(i, 24);
+        for (std::size_t k = 0; k < lanes.size(); ++k) {
+            Lane lane{queues[k], types[k], TenantId(tenants[k]), static_cast<int>(priorities[k])};
+            lane.suspect = suspects;
+            catalog.Learn(static_cast<int>(lanes[k]), lane);
+        }
+        for (std::size_t k = 0; k < policies.size(); ++k) {
+            catalog.LearnPolicy(static_cast<int>(policies[k]), retries[k]);
+        }
+        return;
+    }
 }
 
 Taken ReadLease(const Rows& rows, int i, Catalog& catalog) {
@@ -74,57 +95,82 @@ Params ClaimParams(
     return params;
 }
 
-ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
-    base::Clock& clock = base::SystemClock();
-    int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
-    ClaimReply reply;
-    if (idle_) {
-        // An idle worker asks one small question per poll.
-        Params probe;
-        probe.Uuid(request.session);
-        AddTexts(probe, request.queues);
-        AddTexts(probe, request.types);
-        probe.Bool(request.suspect);
-        Rows rows = db_.Read(db_.sql.claim_idle, probe);
-        reply.session_live = rows.Bool(0, 1);
-        if (!reply.session_live) return reply;
-        if (!rows.Bool(0, 2)) {
-            if (!rows.IsNull(0, 3)) reply.next_due = Until(rows.At(0, 3), rows.At(0, 0));
-            reply.suspects_waiting = rows.Bool(0, 4);
-            return reply;
-        }
-    }
-    std::vector<Taken> taken;
+// An idle worker asks one small question per poll. True: there is nothing to claim, and `reply`
+// says so.
+bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& reply) {
+    Params probe;
+    probe.Uuid(request.session);
+    AddTexts(probe, request.queues);
+    AddTexts(probe, request.types);
+    probe.Bool(request.suspect);
+    Rows rows = db_.ReadVital(db_.sql.claim_idle, probe);
+    reply.session_live = rows.Bool(0, 1);
+    if (!reply.session_live) return true;
+    if (rows.Bool(0, 2)) return false;
+    if (!rows.IsNull(0, 3)) reply.next_due = Until(rows.At(0, 3), rows.At(0, 0));
+    reply.suspects_waiting = rows.Bool(0, 4);
+    return true;
+}
+
+// One transaction: what has become due goes to its place, and the heads are taken.
+void PostgresStore::ClaimOnce(
+    const ClaimRequest& request,
+    int limit,
+    const Marks::Snapshot& marks,
+    ClaimReply& reply,
+    std::vector<Taken>& taken
+) {
     Params promote;
     AddTexts(promote, request.queues);
     AddTexts(promote, request.types);
     promote.Int4(std::max(limit, kPromoteAtLeast));
+    Params claim = ClaimParams(request, limit, marks, random_);
+    base::Clock& clock = base::SystemClock();
+    base::Instant begun = clock.Now();
+    // COMMIT rides along, so there is nothing left for Run to commit.
+    std::vector<Rows> rows = db_.RunVital([&](Transaction& transaction) {
+        std::array<postgres::Command, 2> commands = {
+            {{&db_.sql.promote, &promote}, {&db_.sql.claim, &claim}}};
+        return transaction.Batch(commands, true);
+    });
+    // From here on nothing may ask the server: the leases are ours, and the caller must hear of
+    // them.
+    base::TestPoint("store_postgres.claimed");
+    if (marks.lanes.empty()) marks_.Rescanned(begun, clock.Now());
+    for (int i = 0; i < rows[0].size(); ++i) {
+        marks_.Lower(static_cast<int>(rows[0].Int(i, 0)), rows[0].Int(i, 1));
+    }
+    const Rows& found = rows[1];
+    reply.session_live = found.Bool(0, 0);
+    reply.suspects_waiting = found.Bool(0, 1);
+    reply.next_due.reset();
+    if (!found.IsNull(0, 2)) reply.next_due = Until(found.At(0, 2), found.At(0, 9));
+    LearnNames(found, request.suspect, catalog_);
+    for (int i = 0; i < found.size() && !found.IsNull(i, 3); ++i) {
+        taken.push_back(ReadLease(found, i, catalog_));
+        marks_.Advance(taken.back().lane, taken.back().position);
+    }
+}
+
+ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
+    base::Clock& clock = base::SystemClock();
+    int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
+    ClaimReply reply;
+    if (idle_ && NothingToClaim(request, reply)) return reply;
+    std::vector<Taken> taken;
     // The second round, if any, looks below the marks.
     for (int round = 0; round < 2; ++round) {
-        base::Instant begun = clock.Now();
-        Marks::Snapshot marks = round == 0 ? marks_.Current(begun) : Marks::Snapshot();
-        int wanted = limit - static_cast<int>(taken.size());
-        Params claim = ClaimParams(request, wanted, marks, random_);
-        // COMMIT rides along, so there is nothing left for Run to commit.
-        std::vector<Rows> rows = db_.Run([&](Transaction& transaction) {
-            std::array<postgres::Command, 2> commands = {
-                {{&db_.sql.promote, &promote}, {&db_.sql.claim, &claim}}};
-            return transaction.Batch(commands, true);
-        });
-        if (marks.lanes.empty()) marks_.Rescanned(begun, clock.Now());
-        for (int i = 0; i < rows[0].size(); ++i) {
-            marks_.Lower(static_cast<int>(rows[0].Int(i, 0)), rows[0].Int(i, 1));
-        }
-        const Rows& found = rows[1];
-        reply.session_live = found.Bool(0, 0);
-        reply.suspects_waiting = found.Bool(0, 1);
-        reply.next_due.reset();
-        if (!found.IsNull(0, 2)) reply.next_due = Until(found.At(0, 2), found.At(0, 9));
-        for (int i = 0; i < found.size() && !found.IsNull(i, 3); ++i) {
-            taken.push_back(ReadLease(found, i, catalog_));
-            marks_.Advance(taken.back().lane, taken.back().position);
-        }
+        Marks::Snapshot marks = round == 0 ? marks_.Current(clock.Now()) : Marks::Snapshot();
         bool everywhere = marks.lanes.empty();
+        int wanted = limit - static_cast<int>(taken.size());
+        try {
+            ClaimOnce(request, wanted, marks, reply, taken);
+        } catch (const CommitUnknown&) {
+            throw;
+        } catch (const std::exception&) {
+            if (taken.empty()) throw;
+            break;  // nothing came of this round, but the one before is committed
+        }
         bool enough = static_cast<int>(taken.size()) >= limit || !reply.session_live;
         if (everywhere || enough || !marks_.RescanNow(clock.Now())) break;
     }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kTries = 8;
 
-postgres::PoolOptions ForPool(const PostgresOptions& options) {
+postgres::PoolOptions ForPool(const PostgresOptions& options, int size, int reserved) {
     postgres::PoolOptions pool;
     pool.connect.url = options.url;
     pool.connect.prepare = options.prepare;
@@ -27,8 +27,8 @@ postgres::PoolOptions ForPool(const PostgresOptions& options) {
         {"enable_bitmapscan", "off"},
         {"jit", "off"},
     };
-    pool.size = options.connections;
-    pool.reserved = std::max(1, options.reserved);
+    pool.size = std::max(1, size);
+    pool.reserved = reserved;
     pool.acquire_timeout = options.acquire_timeout;
     return pool;
 }
@@ -56,17 +56,38 @@ std::optional<int> PartOf(std::string_view detail) {
 
 }  // namespace
 
-Db::Db(const PostgresOptions& options) : sql(options.schema), pool_(ForPool(options)) {
+Db::Db(const PostgresOptions& options)
+    : sql(options.schema),
+      pool_(ForPool(options, options.connections, std::max(1, options.reserved))),
+      vital_(ForPool(options, options.vital, 0)),
+      hosts_(ForPool(options, options.for_hosts, 0)) {
+}
+
+postgres::Pool::Loan Db::Acquire(Use use) {
+    if (use == Use::kVital) return vital_.Acquire();
+    return use == Use::kAside ? pool_.AcquireReserved() : pool_.Acquire();
+}
+
+std::string Db::Address() {
+    return Repeat(Use::kCommon, [](postgres::Connection& connection) {
+        return connection.address();
+    });
 }
 
 Rows Db::Read(const postgres::Statement& statement, const Params& params) {
-    return Repeat(false, [&](postgres::Connection& connection) {
+    return Repeat(Use::kCommon, [&](postgres::Connection& connection) {
+        return connection.Query(statement, params, postgres::Commits::kNo);
+    });
+}
+
+Rows Db::ReadVital(const postgres::Statement& statement, const Params& params) {
+    return Repeat(Use::kVital, [&](postgres::Connection& connection) {
         return connection.Query(statement, params, postgres::Commits::kNo);
     });
 }
 
 Rows Db::ReadAside(const postgres::Statement& statement, const Params& params) {
-    return Repeat(true, [&](postgres::Connection& connection) {
+    return Repeat(Use::kAside, [&](postgres::Connection& connection) {
         return connection.Query(statement, params, postgres::Commits::kNo);
     });
 }

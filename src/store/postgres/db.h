@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/test_point.h"
 #include "postgres/pool.h"
 #include "postgres/transaction.h"
 #include "store/postgres/postgres_store.h"
@@ -29,34 +30,48 @@ public:
     // outside. Throws Unavailable, CommitUnknown, or what the server said.
     template <class Work>
     auto Run(Work&& work, const TransactionOptions& options = {}) {
-        return Repeat(false, [&](postgres::Connection& connection) {
+        return Repeat(Use::kCommon, [&](postgres::Connection& connection) {
             return InTransaction(connection, options, work);
+        });
+    }
+    // The same on connections kept for what a worker's life depends on: heartbeats and claims.
+    template <class Work>
+    auto RunVital(Work&& work) {
+        return Repeat(Use::kVital, [&](postgres::Connection& connection) {
+            return InTransaction(connection, {}, work);
         });
     }
     // The same on a connection kept for what must not wait for the others: whoever calls this may
     // hold one of them. Only for work that may happen twice: an unknown commit is tried again.
     template <class Work>
     auto RunAside(Work&& work) {
-        return Repeat(true, [&](postgres::Connection& connection) {
+        return Repeat(Use::kAside, [&](postgres::Connection& connection) {
             return InTransaction(connection, {}, work);
         });
     }
 
     // One statement that reads, without a transaction around it.
     Rows Read(const postgres::Statement& statement, const Params& params = {});
+    Rows ReadVital(const postgres::Statement& statement, const Params& params = {});
     Rows ReadAside(const postgres::Statement& statement, const Params& params = {});
     // The same, planned anew for these very parameters: for statements that leave out what was not
     // asked, and for period tables that need not be looked at.
     Rows ReadPlanned(const postgres::Statement& statement, const Params& params = {});
+
+    // Where the server is, without secrets.
+    std::string Address();
+    // For a transaction of the host, as long as the host likes. Throws ConnectionLost.
+    postgres::Pool::Loan LendToHost() { return hosts_.Acquire(); }
 
     // Makes the period table that `error` says is missing. Throws `error` if it says something
     // else.
     void MakeLeaf(const postgres::SqlError& error);
 
     const Sql sql;
-    postgres::Pool& pool() { return pool_; }
 
 private:
+    enum class Use { kCommon, kVital, kAside };
+
     template <class Work>
     static auto InTransaction(
         postgres::Connection& connection, const TransactionOptions& options, Work&& work
@@ -64,29 +79,36 @@ private:
         Transaction transaction(connection, options);
         if constexpr (std::is_void_v<decltype(work(transaction))>) {
             work(transaction);
+            base::TestPoint("store_postgres.before_commit");
             transaction.Commit();
         } else {
             auto result = work(transaction);
+            base::TestPoint("store_postgres.before_commit");
             transaction.Commit();
             return result;
         }
     }
 
     template <class Work>
-    auto Repeat(bool aside, Work&& work) {
+    auto Repeat(Use use, Work&& work) {
         for (int tries = 1;; ++tries) {
             try {
-                postgres::Pool::Loan loan = aside ? pool_.AcquireReserved() : pool_.Acquire();
+                postgres::Pool::Loan loan = Acquire(use);
                 return work(*loan);
             } catch (const std::exception&) {
-                Recover(tries, aside);
+                Recover(tries, use == Use::kAside);
             }
         }
     }
+    postgres::Pool::Loan Acquire(Use use);
     // In a catch block. Returns when it makes sense to try again, throws otherwise.
     void Recover(int tries, bool aside);
 
+    // Apart from each other: neither what hosts do in their transactions nor a flood of questions
+    // can keep a worker from saying that it lives.
     postgres::Pool pool_;
+    postgres::Pool vital_;
+    postgres::Pool hosts_;
 };
 
 }  // namespace stint::store::pg

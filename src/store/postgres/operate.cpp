@@ -35,11 +35,17 @@ int PostgresStore::LaneWith(int id, bool suspect) {
     return catalog_.LaneId(lane);
 }
 
-void PostgresStore::Ready(const Changes& changes) {
+void PostgresStore::Ready(Transaction& transaction, const Changes& changes) {
+    if (changes.waiting().empty()) return;
+    std::vector<std::pair<int, std::int64_t>> places;
     for (const Changes::Waiting& waiting : changes.waiting()) {
-        marks_.Lower(waiting.after.lane, waiting.after.pos);
+        places.emplace_back(waiting.after.lane, waiting.after.pos);
     }
-    if (!changes.waiting().empty()) idle_ = false;
+    // Not before: a claim that does not see them yet would raise the mark again.
+    transaction.OnCommit([this, places = std::move(places)] {
+        for (const auto& [lane, position] : places) marks_.Lower(lane, position);
+        idle_ = false;
+    });
 }
 
 // ---- cancel ------------------------------------------------------------------------------------
@@ -153,7 +159,7 @@ std::vector<RetryReply> PostgresStore::Retry(
             found[facts.id] = {RetryReply::Kind::kRequeued, State::kOpen};
         }
         changes.Defer(transaction, db_.sql);
-        Ready(changes);
+        Ready(transaction, changes);
         std::vector<TaskId> others;
         for (TaskId task : tasks) {
             if (!found.contains(task)) others.push_back(task);
@@ -257,7 +263,7 @@ void PostgresStore::ReviveFinished(
         transaction.Defer(db_.sql.keys_write, std::move(write));
     }
     changes.Defer(transaction, db_.sql);
-    Ready(changes);
+    Ready(transaction, changes);
 }
 
 std::vector<RetryReply> PostgresStore::Discard(
@@ -384,7 +390,7 @@ Result<void> PostgresStore::Edit(TaskId task, const TaskEdit& edit, std::string_
              ChangedFields(edit)}
         );
         changes.Defer(transaction, db_.sql);
-        Ready(changes);
+        Ready(transaction, changes);
         return {};
     });
 }

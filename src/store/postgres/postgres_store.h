@@ -16,8 +16,11 @@ struct PostgresOptions {
     std::string schema = "stint";  // letters, digits and underscores
     base::Random& random = base::SystemRandom();
     bool migrate = true;  // create the schema, or bring an older one up to date
-    int connections = 4;  // for everything but listening; few, whatever the number of slots
-    int reserved = 1;     // on top, for outcomes that the others could not report
+    // Connections at the most, each opened when first needed; few, whatever the number of slots.
+    int connections = 4;  // for all that has none of its own below
+    int reserved = 1;     // for what is looked up while another is in use
+    int vital = 2;        // for heartbeats and claims
+    int for_hosts = 4;    // for Write: transactions that last as long as the host likes
     postgres::ConnectOptions::Prepare prepare = postgres::ConnectOptions::Prepare::kAuto;
     Duration acquire_timeout = std::chrono::seconds{10};
     // How long a task that committed late, below positions already taken, may wait to be noticed.

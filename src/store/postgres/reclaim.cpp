@@ -139,7 +139,7 @@ ReclaimReply PostgresStore::Reclaim(const ReclaimRequest& request) {
             }
             reply.more |= left() <= 0;
             changes.Defer(transaction, db_.sql);
-            Ready(changes);
+            Ready(transaction, changes);
             return reply;
         },
         options

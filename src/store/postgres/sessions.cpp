@@ -48,7 +48,7 @@ StoreInfo PostgresStore::Info() {
     info.version = rows.Text(0, 0);
     info.schema = PostgresSchemaVersion();
     info.shared = true;
-    info.address = fmt::format("{} schema {}", db_.pool().Acquire()->address(), options_.schema);
+    info.address = fmt::format("{} schema {}", db_.Address(), options_.schema);
     bool fsync = rows.View(0, 1) == "on", synchronous = rows.View(0, 2) != "off";
     std::string standbys = rows.Text(0, 3);
     if (!fsync) {
@@ -128,7 +128,7 @@ RenewReply PostgresStore::Renew(const RenewRequest& request) {
     renew.Uuid(request.session).Int(request.lease.count()).Text(request.worker_state);
     renew.Int4(request.running).Bool(request.draining);
     AddTokens(held, request.held);
-    return db_.Run([&](Transaction& transaction) {
+    return db_.RunVital([&](Transaction& transaction) {
         std::vector<postgres::Command> commands = {{&db_.sql.renew, &renew}};
         if (!request.held.empty()) commands.push_back({&db_.sql.held_leases, &held});
         std::vector<Rows> rows = transaction.Batch(commands, false);

@@ -124,7 +124,7 @@ std::vector<SettleReply> PostgresStore::SettleIn(
             replies[i] = SettleOne(facts, settlements[i], changes);
         }
         changes.Defer(transaction, db_.sql);
-        Ready(changes);
+        Ready(transaction, changes);
     }
     // The state that a lost one is in now, for the caller's log.
     std::vector<TaskId> lost;
@@ -300,7 +300,7 @@ Result<State> PostgresStore::FinishBackground(const BackgroundFinish& finish) {
             );
         }
         changes.Defer(transaction, db_.sql);
-        Ready(changes);
+        Ready(transaction, changes);
         return what.to;
     });
 }

@@ -15,6 +15,7 @@
 namespace stint::store::pg {
 
 struct Incoming;
+struct Taken;
 
 class PostgresStore final : public Store {
 public:
@@ -75,7 +76,8 @@ public:
     std::vector<Facts> TakeWaiting(
         Transaction& transaction, std::vector<std::int64_t> ids, std::initializer_list<State> states
     );
-    void Ready(const Changes& changes);  // claims of this process look there again
+    // Once this is committed, claims of this process look there again.
+    void Ready(Transaction& transaction, const Changes& changes);
 
 private:
     // submit.cpp
@@ -87,6 +89,16 @@ private:
     );
     TaskId TakeId();
     bool IsFresh(TaskId id);
+
+    // claim.cpp
+    bool NothingToClaim(const ClaimRequest& request, ClaimReply& reply);
+    void ClaimOnce(
+        const ClaimRequest& request,
+        int limit,
+        const Marks::Snapshot& marks,
+        ClaimReply& reply,
+        std::vector<Taken>& taken
+    );
 
     // types.cpp
     void ApplyDefaults(Transaction& transaction, const std::map<std::string, TypeDefaults>& types);

@@ -256,7 +256,7 @@ std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& o
          "replaced by a new request"}
     );
     changes.Defer(transaction_, sql_);
-    store_.Ready(changes);
+    store_.Ready(transaction_, changes);
     SubmitReply reply = Existing(facts.id, Kind::kReplaced);
     reply.queue = one.resolved.queue;
     reply.due_now = due <= facts.now;

@@ -119,7 +119,7 @@ void PostgresStore::ApplyDefaults(
         }
         if (!edits.empty()) transaction.Defer(db_.sql.edit_live, EditParams(edits));
         changes.Defer(transaction, db_.sql);
-        Ready(changes);
+        Ready(transaction, changes);
     }
 }
 

@@ -16,16 +16,35 @@ m AS MATERIALIZED (
     GROUP BY k.id HAVING max(k.priority) IS NOT NULL),
 h AS MATERIALIZED (
     SELECT priority, array_agg(id) AS lanes, array_agg(mark) AS marks FROM m GROUP BY priority ORDER BY priority DESC),
+c AS MATERIALIZED (
+    -- How many of the first $2 wait in each lane. Read without locks: what is not taken must not be kept from others.
+    SELECT f.lane, f.mark, count(*) AS n FROM (
+        SELECT b.lane, b.mark FROM h CROSS JOIN LATERAL (
+            SELECT l.lane, l.mark FROM unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
+                SELECT r.pos FROM $schema$.ready r
+                WHERE r.lane = l.lane AND r.pos > l.mark
+                    AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
+                ORDER BY r.pos LIMIT $2::int) q
+            ORDER BY q.pos LIMIT $2::int) b
+        LIMIT $2::int) f
+    GROUP BY f.lane, f.mark),
 p AS MATERIALIZED (
-    SELECT c.tid FROM h CROSS JOIN LATERAL (
-        SELECT b.tid FROM unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
-            SELECT r.ctid AS tid, r.pos FROM $schema$.ready r
-            WHERE r.lane = l.lane AND r.pos > l.mark
-                AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
-            ORDER BY r.pos LIMIT $2::int FOR UPDATE SKIP LOCKED) b
-        ORDER BY b.pos LIMIT $2::int) c
-    LIMIT $2::int),
-g AS (DELETE FROM $schema$.ready WHERE ctid = ANY (ARRAY(SELECT tid FROM p)) RETURNING task, lane, pos, flags),
+    SELECT q.tid FROM c CROSS JOIN LATERAL (
+        SELECT r.ctid AS tid FROM $schema$.ready r
+        WHERE r.lane = c.lane AND r.pos > c.mark
+            AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
+        ORDER BY r.pos LIMIT c.n FOR UPDATE SKIP LOCKED) q),
+w AS MATERIALIZED (
+    -- Where others are taking all that a lane holds: as many from wherever something is left, by priority. Rows are locked one
+    -- by one as they are asked for, so no more than these.
+    SELECT q.tid FROM h CROSS JOIN LATERAL unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
+        SELECT r.ctid AS tid FROM $schema$.ready r
+        WHERE r.lane = l.lane AND r.pos > l.mark AND NOT (r.ctid IN (SELECT tid FROM p))
+            AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
+        ORDER BY r.pos LIMIT $2::int FOR UPDATE SKIP LOCKED) q
+    LIMIT $2::int - (SELECT count(*) FROM p)),
+g AS (
+    DELETE FROM $schema$.ready WHERE ctid = ANY (ARRAY(SELECT tid FROM p UNION ALL SELECT tid FROM w)) RETURNING task, lane, pos, flags),
 x AS MATERIALIZED (
     SELECT g.task, g.lane, g.pos, g.flags | ($7::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn,
         v.input, v.parent, v.policy, v.timeout_ms,
@@ -49,7 +68,15 @@ a AS (
     FROM f, n WHERE f.from_state = 5
     UNION ALL
     SELECT $schema$.day_(n.t), f.seq + 512, n.t, f.tenant, 1, 0, 1, f.attempt, f.generation, $1::uuid, 'worker', int8range(f.low, f.high, '[]'), f.ids
-    FROM f, n)
+    FROM f, n),
+-- What the numbers in the answer stand for, once: a caller that has to ask again after the commit may not get to know.
+d AS MATERIALIZED (
+    SELECT array_agg(l.id) AS lanes, array_agg(q.name) AS queues, array_agg(l.type) AS types, array_agg(l.tenant) AS tenants,
+        array_agg(l.priority) AS priorities
+    FROM (SELECT DISTINCT x.lane FROM x) y JOIN $schema$.lane l ON l.id = y.lane JOIN $schema$.queue q ON q.id = l.queue),
+o AS MATERIALIZED (
+    SELECT array_agg(z.id) AS policies, array_agg(z.retry) AS retries
+    FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy)
 SELECT EXISTS (SELECT FROM s) AS session_live,
     EXISTS (SELECT FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
             WHERE l.suspect AND NOT q.paused AND (cardinality($5::text[]) = 0 OR q.name = ANY ($5::text[])) AND l.type = ANY ($6::text[])
@@ -60,5 +87,6 @@ SELECT EXISTS (SELECT FROM s) AS session_live,
         WHERE NOT q.paused AND (cardinality($5::text[]) = 0 OR q.name = ANY ($5::text[])) AND l.type = ANY ($6::text[])
             AND (NOT l.suspect OR $7::boolean)) END AS next_due,
     x.task, x.lane, x.pos, x.flags, ($3::bigint[])[(x.rn - 1) / 256 + 1] AS key,
-    ($4::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input
-FROM n LEFT JOIN x ON true
+    ($4::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
+    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries
+FROM n LEFT JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1
