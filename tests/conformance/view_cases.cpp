@@ -1,6 +1,5 @@
 // The read contract: every store with SQL has the views of view_columns.h, with these columns, in
 // this order, of these types, and they tell what the store tells.
-#include <regex>
 #include <set>
 
 #include "conformance/conformance.h"
@@ -18,8 +17,31 @@ std::vector<Backend> BackendsWithViews() {
     return with;
 }
 
-bool Looks(const json& value, const char* pattern) {
-    return value.is_string() && std::regex_match(value.get<std::string>(), std::regex(pattern));
+// A text that begins like the pattern, where 9 is any digit and f any hexadecimal one.
+bool Begins(const json& value, std::string_view pattern) {
+    if (!value.is_string() || value.get_ref<const std::string&>().size() < pattern.size())
+        return false;
+    const auto& text = value.get_ref<const std::string&>();
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        bool digit = text[i] >= '0' && text[i] <= '9';
+        bool letter = text[i] >= 'a' && text[i] <= 'f';
+        bool fits = pattern[i] == '9'   ? digit
+                    : pattern[i] == 'f' ? digit || letter
+                                        : text[i] == pattern[i];
+        if (!fits) return false;
+    }
+    return true;
+}
+
+bool IsInstant(const json& value) {
+    if (!Begins(value, "9999-99-99T99:99:99")) return false;
+    const auto& text = value.get_ref<const std::string&>();
+    return text.ends_with("Z") || text.ends_with("+00:00");
+}
+
+bool IsUuid(const json& value) {
+    std::string_view uuid = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+    return Begins(value, uuid) && value.get_ref<const std::string&>().size() == uuid.size();
 }
 
 // JSON in a text where the store has no type for it.
@@ -32,10 +54,9 @@ bool HasType(const json& value, const std::string& type) {
     if (type == "bool") return value.is_boolean() || value == 0 || value == 1;
     if (type == "jsonb") return !Unpacked(value).is_discarded();
     if (type == "_text") return Unpacked(value).is_array();
-    if (type == "uuid") return Looks(value, "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
-    if (type == "timestamptz")
-        return Looks(value, R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00))");
-    if (type == "interval") return value.is_number_float() || Looks(value, R"(\d\d:\d\d:\d\d.*)");
+    if (type == "uuid") return IsUuid(value);
+    if (type == "timestamptz") return IsInstant(value);
+    if (type == "interval") return value.is_number_float() || Begins(value, "99:99:99");
     return value.is_string();
 }
 

@@ -22,6 +22,7 @@ HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
         return static_cast<int>(transaction.Query(db_.sql.forget_sessions, sessions).affected());
     });
     reply.dropped_periods = DropPeriods(request.limit);
+    db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
     reply.more = reply.expired_tasks >= request.limit || reply.expired_keys >= request.limit ||
                  reply.forgotten_sessions >= request.limit ||
                  static_cast<int>(reply.dropped_periods.size()) >= request.limit;

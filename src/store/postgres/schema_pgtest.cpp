@@ -152,6 +152,57 @@ TEST_F(SchemaTest, TheAuditLogRefusesToBeChanged) {
     EXPECT_GT(Ask("SELECT count(*) FROM $s.audit").Int(0, 0), 0);
 }
 
+// ---- retention ---------------------------------------------------------------------------------
+
+TEST_F(SchemaTest, ATaskThatFinishesWhileItsPeriodIsDroppedIsKept) {
+    auto store = OpenPostgresStore(options_);
+    TaskId id = Lived(*store);
+    std::string leaf = Ask("SELECT name FROM $s.leaf WHERE parent = 'history'").Text(0, 0);
+    schema_->AdvanceTime(std::chrono::hours{24} * 100);
+    postgres::ConnectOptions connect;
+    connect.url = options_.url;
+    auto settler = Connection::Open(connect), dropper = Connection::Open(connect);
+    Statement pid{"", "SELECT pg_backend_pid()"};
+    std::int64_t dropping = dropper->Query(pid, {}, Commits::kNo).Int(0, 0);
+    settler->Script(In("BEGIN; UPDATE $s.history SET finished_at = $s.now_()"));
+    bool dropped = false;
+    std::jthread drop([&] {
+        Statement statement{"", In("SELECT $s.drop_leaf_($1, $2)")};
+        Params params;
+        params.Text(leaf).Int(std::int64_t{90} * 24 * 3600 * 1000);
+        dropped = dropper->Query(statement, params, Commits::kNo).Bool(0, 0);
+    });
+    while (Ask("SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'",
+               Params().Int(dropping))
+               .Int(0, 0) == 0) {
+        std::this_thread::yield();
+    }
+    settler->Script("COMMIT");
+    drop.join();
+    EXPECT_FALSE(dropped);
+    EXPECT_TRUE(store->Get(id).has_value());
+}
+
+TEST_F(SchemaTest, AttemptsOutliveTheirPeriodWhileATaskOfTheNextIsThere) {
+    auto store = OpenPostgresStore(options_);
+    auto age = [&](int days) {
+        for (int i = 0; i < days; ++i) {
+            schema_->AdvanceTime(std::chrono::hours{25});
+            Ask("SELECT $s.begin_period_()");
+        }
+    };
+    age(1);
+    // A process that had not yet heard of period 2 wrote the attempts of its tasks to period 1.
+    TaskId id = Lived(*store);
+    Ask("UPDATE $s.attempt SET part = 1 WHERE task = $1", Params().Number(id));
+    ASSERT_THAT(store->Attempts(id), ::testing::SizeIs(2));
+    age(4);
+    // Nothing of period 1 itself is left.
+    ASSERT_TRUE(Ask("SELECT $s.drop_leaf_('history_1_0', 1)").Bool(0, 0));
+    EXPECT_FALSE(Ask("SELECT $s.drop_leaf_('attempt_1', 1)").Bool(0, 0));
+    EXPECT_THAT(store->Attempts(id), ::testing::SizeIs(2));
+}
+
 // ---- submitting from SQL -----------------------------------------------------------------------
 
 TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {

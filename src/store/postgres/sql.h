@@ -21,7 +21,7 @@ namespace stint::store::pg {
     X(list_history) X(list_live) X(live_ids) X(live_of) X(lock_leases) X(make_leaf) X(nodes)    \
     X(now) X(open_others) X(open_session) X(outside_of) X(periods) X(policy_by_id)              \
     X(policy_make) X(progress_write) X(promote) X(queue_caps) X(queue_make) X(queues)           \
-    X(renew) X(reserve_ids) X(revive) X(sessions) X(set_queue) X(settled_by)                    \
+    X(renew) X(reserve_ids) X(retire_classes) X(revive) X(sessions) X(set_queue) X(settled_by)                    \
     X(start_by_passed) X(submit_plain) X(take_outside) X(take_waiting) X(types)                 \
     X(types_lock) X(types_lock_shared) X(types_publish) X(unknown_of_types) X(wait)             \
     X(waiting_of) X(write_attempts) X(write_audit)
