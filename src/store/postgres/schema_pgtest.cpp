@@ -225,7 +225,10 @@ TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {
     EXPECT_EQ(task.unique_key, "u");
     EXPECT_TRUE(task.type_known);
     EXPECT_EQ(task.due_at - task.created_at, std::chrono::minutes{5});
-    EXPECT_EQ(store->Audit({.task = id}).at(0).actor, "user:ann");
+    EXPECT_EQ(
+        store->Audit({.task = id}).at(0).actor,
+        "sql:" + Ask("SELECT session_user").Text(0, 0) + " user:ann"
+    );
     for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
 }
 
@@ -243,22 +246,103 @@ TEST_F(SchemaTest, AnUnknownTypeFromSqlGetsTheGlobalDefaults) {
 
 TEST_F(SchemaTest, AKeyMeansTheSameThroughSqlAndThroughTheStore) {
     auto store = OpenPostgresStore(options_);
-    NewTask task{
-        .type = "t", .input = R"({"n": 1})", .queue = "q", .priority = 3, .idempotency_key = "k"};
+    store->SetQueue({.name = "q"}, "ann");
+    NewTask task{.type = "t", .queue = "q", .priority = 3};
     task.tags = {"z", "a"};
     task.delay = std::chrono::seconds{90};
-    SubmitReply first = store->Submit({&task, 1}).at(0);
-    EXPECT_EQ(first.kind, SubmitReply::Kind::kCreated);
-    std::string same =
-        R"(SELECT $s.submit('{"type": "t", "input": {"n": 1}, "queue": "q", "priority": 3,
-            "delay": "90s", "tags": ["a", "z"], "idempotency_key": "k"}'))";
-    Rows rows = Ask("SELECT r ->> 'id', r ->> 'kind' FROM (" + same + " AS r) x");
-    EXPECT_EQ(rows.Text(0, 0), first.id.ToString());
-    EXPECT_EQ(rows.View(0, 1), "existing");
+    task.retry = RetryPolicy{.kind = RetryPolicy::Kind::kFixed, .max_attempts = 7, .factor = 1.5};
+    task.throttle = Throttle{"k", std::chrono::seconds{2}};
+    // As programs write it: no spaces, members in their own order, numbers of every kind.
+    const std::string input = R"({"z":{"b":[],"a":{}},"n":[1,-2,0.1,2.50,1e-7,12345678901234567],)"
+                              R"("s":"é\"\\\n\u0001","bb":null,"a":true})";
+    auto through_sql = [&](const std::string& key) {
+        return Ask(
+            R"(SELECT r ->> 'id', r ->> 'kind' FROM (SELECT $s.submit(jsonb_build_object(
+                    'type', 't', 'input', $1::jsonb, 'queue', 'q', 'priority', 3, 'delay', '90s',
+                    'tags', '["a", "z"]'::jsonb, 'idempotency_key', $2::text,
+                    'retry', '{"kind": "fixed", "max_attempts": 7, "factor": 1.5}'::jsonb,
+                    'throttle', jsonb_build_object('key', $2::text, 'period', '2s'))) AS r) x)",
+            Params().Text(input).Text(key)
+        );
+    };
+    for (bool sql_first : {false, true}) {
+        task.input = input;
+        task.idempotency_key = sql_first ? "sql first" : "store first";
+        task.throttle->key = task.idempotency_key;
+        Rows first, again;
+        SubmitReply reply;
+        if (sql_first) first = through_sql(task.idempotency_key);
+        reply = store->Submit({&task, 1}).at(0);
+        again = through_sql(task.idempotency_key);
+        EXPECT_EQ(
+            reply.kind, sql_first ? SubmitReply::Kind::kExisting : SubmitReply::Kind::kCreated
+        ) << reply.message;
+        EXPECT_TRUE(!sql_first || first.Text(0, 0) == reply.id.ToString());
+        EXPECT_EQ(again.Text(0, 0), reply.id.ToString());
+        EXPECT_EQ(again.View(0, 1), "existing");
+    }
     EXPECT_THAT(
-        Refusal(R"(SELECT $s.submit('{"type": "t", "idempotency_key": "k"}'))"),
-        HasSubstr("idempotency_key \"k\"")
+        Refusal(R"(SELECT $s.submit('{"type": "t", "idempotency_key": "sql first"}'))"),
+        HasSubstr("idempotency_key \"sql first\"")
     );
+}
+
+TEST_F(SchemaTest, ATaskFromSqlHasItsOwnRetryPolicyAndThrottle) {
+    auto store = OpenPostgresStore(options_);
+    auto submit = [&] {
+        return Ask(R"(SELECT r ->> 'id', r ->> 'kind' FROM (SELECT $s.submit('{"type": "t",
+            "retry": {"kind": "list", "delays_ms": [10, 20], "on": "all"},
+            "throttle": {"key": "hourly", "period": "1h"}}') AS r) x)");
+    };
+    Rows first = submit(), second = submit();
+    EXPECT_EQ(first.View(0, 1), "created");
+    EXPECT_EQ(second.View(0, 1), "throttled");
+    EXPECT_EQ(second.Text(0, 0), first.Text(0, 0));
+    RetryPolicy expected{.kind = RetryPolicy::Kind::kList, .on = RetryPolicy::On::kAll};
+    expected.delays = {Duration{10}, Duration{20}};
+    TaskRecord task = store->Get(TaskId::Parse(first.View(0, 0)).value()).value();
+    EXPECT_EQ(task.retry, expected);
+    schema_->AdvanceTime(std::chrono::hours{2});
+    EXPECT_EQ(submit().View(0, 1), "created");
+}
+
+// Somebody submits inside a transaction and then does other things for an hour.
+TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
+    options_.acquire_timeout = std::chrono::seconds{5};
+    auto store = OpenPostgresStore(options_);
+    schema_->connection().Script(
+        In(R"(BEGIN; SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))")
+    );
+    auto other = Connection::Open({.url = options_.url});
+    other->Script(In(R"(SET lock_timeout = '2s'; SELECT $s.submit('{"type": "t"}'))"));
+    NewTask task{.type = "t", .retry = RetryPolicy{.max_attempts = 3}};
+    // Whoever waited for the transaction would wait until the server breaks it off.
+    auto use_the_same = [&] {
+        EXPECT_EQ(store->Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kCreated);
+        TypeDefaults type{.type = "t", .queue = "other"};
+        store->PublishTypes({&type, 1});
+        store->SetQueue({.name = "default", .paused = true}, "ann");
+        store->Housekeep({});
+    };
+    EXPECT_NO_THROW(use_the_same());
+    schema_->connection().Script("COMMIT");
+    EXPECT_EQ((store->Counts({})[{State::kOpen, "default", "t"}]), 1);
+    // It was accepted before its type was known.
+    store->Housekeep({});
+    EXPECT_EQ((store->Counts({})[{State::kOpen, "other", "t"}]), 3);
+}
+
+TEST_F(SchemaTest, ASubmitFromSqlTakesOneTransactionNumber) {
+    Connection& connection = schema_->connection();
+    connection.Script(In(R"(BEGIN; SELECT $s.submit('{"type": "t"}'))"));
+    std::string xids = Ask("SELECT array_agg(DISTINCT xmin::text) FROM (SELECT xmin FROM $s.live "
+                           "UNION ALL SELECT xmin FROM $s.audit) x")
+                                   .Texts(0, 0)
+                                   .size() == 1
+                           ? "one"
+                           : "several";
+    connection.Script("COMMIT");
+    EXPECT_EQ(xids, "one");
 }
 
 TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
@@ -274,6 +358,14 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
     EXPECT_THAT(refusal(R"({"type": "a", "run_at": "x"})"), HasSubstr("run_at is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tags": "x"})"), HasSubstr("tags is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tenant": 0})"), HasSubstr("tenant is 0"));
+    EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("queue \"new\" does not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "debounce": {}})"), HasSubstr("debounce is not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "throttle": {}})"), HasSubstr("throttle is {}"));
+    EXPECT_THAT(refusal(R"({"type": "a", "retry": 1})"), HasSubstr("retry is 1"));
+    EXPECT_THAT(refusal(R"({"type": "a", "retry": {"x": 1}})"), HasSubstr("retry.x is unknown"));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "retry": {"factor": 0.5}})"), HasSubstr("retry.factor is 0.5")
+    );
     EXPECT_THAT(refusal(R"([1])"), HasSubstr("not an object"));
     EXPECT_EQ(Ask("SELECT count(*) FROM $s.live").Int(0, 0), 0);
 }

@@ -35,6 +35,7 @@ CREATE TABLE $schema$.queue(
     class_complete smallint NOT NULL DEFAULT 0, class_dead smallint NOT NULL DEFAULT 0,
     class_cancelled smallint NOT NULL DEFAULT 0
 );
+INSERT INTO $schema$.queue(name) VALUES ('default');
 
 CREATE TABLE $schema$.task_type(
     name text PRIMARY KEY,
@@ -48,19 +49,42 @@ CREATE TABLE $schema$.task_type(
 );
 
 -- A lane is one distinct head: all that decides whether and when a claimer may take a task. Inserted on first
--- use, never updated, so nodes may remember them for ever.
+-- use, never updated, so nodes may remember them for ever. Not unique: whoever submits inside a long transaction
+-- would keep everybody waiting who needs the same lane for the first time. Two equal lanes are claimed from like one.
 CREATE TABLE $schema$.lane(
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue int NOT NULL REFERENCES $schema$.queue,
     type text NOT NULL,
     tenant bigint NOT NULL,
     priority smallint NOT NULL,
-    suspect boolean NOT NULL,
-    UNIQUE (queue, type, tenant, priority, suspect)
+    suspect boolean NOT NULL
 );
+CREATE INDEX lane_head ON $schema$.lane(queue, type, tenant, priority, suspect);
 
--- Retry policies, each stored once.
-CREATE TABLE $schema$.policy(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, retry text NOT NULL UNIQUE);
+-- Retry policies. Not unique either.
+CREATE TABLE $schema$.policy(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, retry text NOT NULL);
+CREATE INDEX policy_retry ON $schema$.policy(md5(retry));
+
+-- The number of a lane or a policy, made now or before. The queue is there.
+CREATE FUNCTION $schema$.lane_of_(queue_name text, type_name text, tenant_id bigint, prio int, is_suspect boolean) RETURNS int LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE found int;
+BEGIN
+    SELECT min(l.id) INTO found FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
+    WHERE q.name = queue_name AND l.type = type_name AND l.tenant = tenant_id AND l.priority = prio AND l.suspect = is_suspect;
+    IF found IS NULL THEN
+        INSERT INTO $schema$.lane(queue, type, tenant, priority, suspect)
+        SELECT q.id, type_name, tenant_id, prio, is_suspect FROM $schema$.queue q WHERE q.name = queue_name RETURNING id INTO found;
+    END IF;
+    RETURN found;
+END $$;
+CREATE FUNCTION $schema$.policy_of_(json text) RETURNS int LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE found int;
+BEGIN
+    SELECT min(p.id) INTO found FROM $schema$.policy p WHERE md5(p.retry) = md5(json) AND p.retry = json;
+    IF found IS NULL THEN INSERT INTO $schema$.policy(retry) VALUES (json) RETURNING id INTO found; END IF;
+    RETURN found;
+END $$;
 
 -- ---- who ------------------------------------------------------------------------------------------
 
@@ -337,6 +361,7 @@ CREATE FUNCTION $schema$.make_leaf_(which text, number int) RETURNS void LANGUAG
 DECLARE
     label text := which || '_' || CASE which WHEN 'history' THEN (number / 16) || '_' || (number % 16) ELSE number::text END;
 BEGIN
+    IF EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = which AND l.part = number) THEN RETURN; END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('$schema_name$', 7001));
     IF EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = which AND l.part = number) THEN RETURN; END IF;
     EXECUTE format('CREATE TABLE $schema$.%I (LIKE $schema$.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES INCLUDING STORAGE)', label, which);
@@ -371,7 +396,8 @@ BEGIN
     RETURN first;
 END $$;
 
--- Begins a new period when the newest is a day old, and makes its tables.
+-- Begins a new period when the newest is a day old, and makes its tables. Those of the audit log a week ahead: whoever
+-- writes to one that is missing makes it, and holds a lock until its own transaction ends.
 CREATE FUNCTION $schema$.begin_period_() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     newest $schema$.period%ROWTYPE; at timestamptz := $schema$.now_();
@@ -384,8 +410,7 @@ BEGIN
     END IF;
     PERFORM $schema$.make_leaf_('attempt', newest.no);
     PERFORM $schema$.make_leaf_('history', newest.no * 16);
-    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
-    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at) + 1);
+    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at) + ahead) FROM generate_series(0, 7) ahead;
     RETURN newest.no;
 END $$;
 
