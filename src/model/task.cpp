@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/hash.h"
+#include "base/json.h"
 
 namespace stint::model {
 
@@ -49,13 +50,19 @@ private:
     std::string text_;
 };
 
+// Spaces and the order of members mean nothing; some doors do not even see them.
+std::string Canonical(const std::string& input) {
+    auto json = base::ParseJson(input, limits::kJsonDepth);
+    return json ? json->dump() : input;
+}
+
 }  // namespace
 
 std::string RequestHash(const NewTask& task) {
     Digest digest;
     digest.Add("tenant", task.tenant.value());
     digest.Add("type", task.type);
-    digest.Add("input", task.input);
+    digest.Add("input", Canonical(task.input));
     digest.AddIf("queue", task.queue);
     if (task.priority) digest.Add("priority", std::int64_t{*task.priority});
     digest.AddIf("retry", task.retry);

@@ -224,6 +224,15 @@ TEST(RequestHashes, DependOnEveryFieldButIdActorAndKeys) {
     EXPECT_EQ(RequestHash(ab), RequestHash(ba));
 }
 
+TEST(RequestHashes, DoNotDependOnHowTheInputIsWritten) {
+    NewTask compact = Good(), spaced = Good(), other = Good();
+    compact.input = R"({"a":[1,2.5],"b":"é"})";
+    spaced.input = R"( {"b": "\u00e9", "a": [1, 2.50]} )";
+    other.input = R"({"a":[2.5,1],"b":"é"})";
+    EXPECT_EQ(RequestHash(compact), RequestHash(spaced));
+    EXPECT_NE(RequestHash(compact), RequestHash(other));
+}
+
 TEST(RequestHashes, AreStableAcrossVersions) {
     // Stored for days; a change here makes running systems refuse honest repeats.
     EXPECT_EQ(

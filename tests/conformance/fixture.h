@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -13,6 +14,12 @@
 #include "store/store.h"
 
 namespace stint::conformance {
+
+// A view as a tool reads it.
+struct ViewRows {
+    std::vector<std::string> columns;
+    std::vector<nlohmann::json> rows;  // each an array, one value per column
+};
 
 // One empty store, for one case.
 class StoreFixture {
@@ -26,11 +33,15 @@ public:
     // Moves the store's clock forward, for all handles. Real time may pass as well, but the cases
     // count in minutes, so a few seconds do not matter.
     virtual void AdvanceTime(Duration by) = 0;
+
+    // Through the store's own SQL, past the store. Only of backends that have views.
+    virtual ViewRows ReadView(const std::string&) { return {}; }
 };
 
 struct Backend {
     std::string name;  // letters and digits
     std::function<std::unique_ptr<StoreFixture>()> make;
+    bool has_views = false;  // tools may read the views of view_columns.h
 
     friend std::ostream& operator<<(std::ostream& out, const Backend& backend) {
         return out << backend.name;

@@ -1,4 +1,5 @@
 // The audit log and the attempts. Exactly one entry per transition, in commit order within a task.
+#include <functional>
 #include <set>
 
 #include "conformance/conformance.h"
@@ -104,6 +105,47 @@ TEST_P(History, EntriesHaveTheStoresTime) {
     EXPECT_TRUE(Near(attempts[0].started_at, audit[0].at + 1h));
     EXPECT_TRUE(Near(attempts[0].finished_at.value(), audit[0].at + 2h));
     EXPECT_TRUE(Near(Get(id).updated_at, audit[0].at + 2h));
+}
+
+// Every transition is a change: whoever polls for changes must see each.
+TEST_P(History, EveryTransitionMovesTheTimeOfTheLastChange) {
+    Lease lease;
+    TaskId id;
+    auto moves = [&](const char* what, const std::function<void()>& change) {
+        SCOPED_TRACE(what);
+        std::size_t entries = id.valid() ? AuditOf(id).size() : 0;
+        Advance(1h);
+        Time before = store.Now();
+        change();
+        EXPECT_GT(AuditOf(id).size(), entries);
+        EXPECT_GE(Get(id).updated_at, before);
+        EXPECT_TRUE(Near(Get(id).updated_at, AuditOf(id).back().at, 1s));
+    };
+    auto claim = [&] { lease = ClaimOne(); };
+    auto settle = [&](Kind kind) { return [&, kind] { SettleAs(lease, kind); }; };
+    moves("submit", [&] { id = Make({.retry = Fixed(99, 0ms)}); });
+    moves("claim", claim);
+    moves("retry", settle(Kind::kRetry));
+    moves("claim of a retry", claim);
+    moves("snooze", settle(Kind::kSnooze));
+    moves("edit", [&] { ASSERT_TRUE(store.Edit(id, {.priority = 3}, "ann")); });
+    moves("claim", claim);
+    moves("release", settle(Kind::kRelease));
+    moves("claim", claim);
+    moves("background", settle(Kind::kBackground));
+    moves("finished outside", [&] { ASSERT_TRUE(store.FinishBackground({.task = id})); });
+    id = {};
+    moves("submit of another", [&] { id = Make({.retry = Fixed(99, 0ms)}); });
+    moves("claim", claim);
+    moves("dead", settle(Kind::kDead));
+    moves("operator's retry", [&] { Retry(id); });
+    moves("claim", claim);
+    moves("crash", [&] { Crash(lease); });
+    moves("claim of a suspect", [&] { lease = ClaimSuspect(); });
+    moves("retry", settle(Kind::kRetry));
+    moves("discard", [&] { Discard(id); });
+    moves("operator's retry", [&] { Retry(id); });
+    moves("cancel", [&] { Cancel(id); });
 }
 
 TEST_P(History, AFinishedTaskKeepsItsWholeHistory) {

@@ -153,6 +153,54 @@ TEST_P(Housekeeping, AnOperatorCanBringBackATaskAsLongAsItIsKept) {
     EXPECT_EQ(StateOf(lease.task), State::kComplete);
 }
 
+TEST_P(Housekeeping, WhatALiveParentMayReadIsKept) {
+    TaskId parent = Make({.type = "u", .delay = limits::kRetention * 4});
+    Lease child = MakeClaimed({.parent = parent});
+    Complete(child);
+    Advance(limits::kRetention + 3 * kDay);
+    Housekeep();
+    EXPECT_EQ(StateOf(child.task), State::kComplete);
+    EXPECT_THAT(EventsOf(child.task), SizeIs(3));
+    EXPECT_THAT(store.Attempts(child.task), SizeIs(1));
+    Cancel(parent);
+    Advance(limits::kRetention + 3 * kDay);
+    Housekeep();
+    EXPECT_EQ(store.Get(child.task), std::nullopt);
+}
+
+TEST_P(Housekeeping, AnAuditPeriodGoesWhileTheOthersStay) {
+    Lease old = MakeClaimed();
+    Complete(old);
+    Advance(30 * kDay);
+    Housekeep();
+    // By another process: ids that were set aside a month ago belong to their own period.
+    std::vector<NewTask> two(2, NewTask{.type = "t"});
+    OpenAgain()->Submit(two);
+    Lease young = ClaimOne();
+    Complete(young);
+    TaskId open = ListAll({.states = {State::kOpen}}).at(0).id;
+    Advance(limits::kRetention - 30 * kDay);
+    Housekeep();
+    EXPECT_THAT(EventsOf(old.task), SizeIs(3));
+    Advance(3 * kDay);
+    Housekeep();
+    EXPECT_THAT(EventsOf(old.task), IsEmpty());
+    std::vector<TaskId> told;
+    for (const AuditEntry& entry : store.Audit({})) told.push_back(entry.task);
+    EXPECT_THAT(told, UnorderedElementsAre(young.task, young.task, young.task, open));
+}
+
+TEST_P(Housekeeping, RetentionsMayChangeForEver) {
+    for (int i = 0; i < 20; ++i) {
+        QueueSettings settings{.name = "q", .keep_complete = kDay * (i + 2)};
+        store.SetQueue(settings, "ann");
+        Complete(MakeClaimed({.queue = "q"}));
+        Advance(6 * kDay);
+        Housekeep();
+    }
+    EXPECT_THAT(ListAll(), testing::Not(IsEmpty()));
+}
+
 TEST_P(Housekeeping, ACleanStoreHasNothingToDo) {
     HousekeepReply reply = store.Housekeep({});
     EXPECT_EQ(reply.expired_tasks + reply.expired_keys + reply.forgotten_sessions, 0);

@@ -33,6 +33,24 @@ public:
         return store::OpenPostgresStore(options);
     }
     void AdvanceTime(Duration by) override { Schema().AdvanceTime(by); }
+    ViewRows ReadView(const std::string& view) override {
+        postgres::Connection& connection = Schema().connection();
+        auto ask = [&](const std::string& text) {
+            return connection.Query(postgres::Statement{"", text}, {}, postgres::Commits::kNo);
+        };
+        std::string name = Schema().name() + "." + view;
+        postgres::Rows head = ask("SELECT * FROM " + name + " LIMIT 0");
+        ViewRows read;
+        std::string list;
+        for (int i = 0; i < head.columns(); ++i) {
+            read.columns.emplace_back(head.column_name(i));
+            list += (i > 0 ? ", " : "") + read.columns.back();
+        }
+        postgres::Rows rows = ask("SELECT json_build_array(" + list + ")::text FROM " + name);
+        for (int i = 0; i < rows.size(); ++i)
+            read.rows.push_back(nlohmann::json::parse(rows.View(i, 0)));
+        return read;
+    }
 
 private:
     static testing::PostgresSchema& Schema() {
@@ -56,9 +74,11 @@ std::vector<Backend> Backends() {
     }
     std::string pooler = PoolerUrl();
     if (!pooler.empty()) url = pooler;
-    backends.push_back({pooler.empty() ? "postgres" : "pooler", [url] {
-                            return std::make_unique<PostgresFixture>(url);
-                        }});
+    backends.push_back(
+        {pooler.empty() ? "postgres" : "pooler",
+         [url] { return std::make_unique<PostgresFixture>(url); },
+         true}
+    );
     return backends;
 }
 

@@ -75,6 +75,7 @@ private:
                     {0}.throttle_key, {0}.session, {0}.node_label, {0}.lane, {0}.queue, {0}.policy,
                     {0}.task_type RESTART IDENTITY;
                 DELETE FROM {0}.retention WHERE class > 0;
+                INSERT INTO {0}.queue(name) VALUES ('default');
                 UPDATE {0}.test_clock SET ahead = '0';
                 ALTER SEQUENCE {0}.task_id_seq RESTART;
                 ALTER SEQUENCE {0}.pos_seq RESTART;

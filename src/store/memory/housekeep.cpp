@@ -78,6 +78,8 @@ std::vector<std::string> Ops::DropPeriods(int limit) {
     std::set<std::string> dropped;
     std::set<TaskId> gone;
     for (const auto& [id, task] : data_.finished) {
+        // What a live parent may still read stays.
+        if (data_.live.contains(task.record.parent)) continue;
         auto day = std::chrono::floor<days>(*task.record.finished_at);
         if (Time(day + days{1}) + task.keep > now_) continue;
         std::string period = fmt::format(

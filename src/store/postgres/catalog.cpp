@@ -124,6 +124,19 @@ int Catalog::PeriodOf(TaskId id) {
     return after == periods_.begin() ? 1 : std::prev(after)->second;
 }
 
+Catalog::Stretch Catalog::StretchBelow(TaskId id, int periods) {
+    Stretch stretch;
+    stretch.newest = stretch.oldest = PeriodOf(id);
+    std::lock_guard guard(mutex_);
+    for (const auto& [first_id, number] : periods_) {
+        if (number <= stretch.newest - periods || number > stretch.newest) continue;
+        stretch.oldest = number;
+        stretch.first_id = number == periods_.front().second ? 0 : first_id;
+        return stretch;
+    }
+    return stretch;
+}
+
 void Catalog::ReloadPeriods() {
     Rows rows = db_.ReadAside(db_.sql.periods);
     std::lock_guard guard(mutex_);

@@ -50,6 +50,13 @@ public:
     // May lag behind by one period; readers look into the one before as well.
     int PeriodOf(TaskId id);
     void ReloadPeriods();
+    // A few periods down from the one of `id`: their numbers and the first id among them. first_id
+    // 0: there are none below.
+    struct Stretch {
+        int newest = 1, oldest = 1;
+        std::int64_t first_id = 0;
+    };
+    Stretch StretchBelow(TaskId id, int periods);
 
 private:
     Db& db_;

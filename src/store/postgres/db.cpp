@@ -93,11 +93,23 @@ Rows Db::ReadAside(const postgres::Statement& statement, const Params& params) {
 }
 
 Rows Db::ReadPlanned(const postgres::Statement& statement, const Params& params) {
-    postgres::Statement unnamed{"", statement.sql};
     static const postgres::Statement plan{
         "",
         "SELECT set_config('plan_cache_mode', 'force_custom_plan', true), "
         "set_config('enable_seqscan', 'on', true), set_config('enable_bitmapscan', 'on', true)"};
+    return ReadWith(plan, statement, params);
+}
+
+Rows Db::ReadRange(const postgres::Statement& statement, const Params& params) {
+    static const postgres::Statement plan{
+        "", "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)"};
+    return ReadWith(plan, statement, params);
+}
+
+Rows Db::ReadWith(
+    const postgres::Statement& plan, const postgres::Statement& statement, const Params& params
+) {
+    postgres::Statement unnamed{"", statement.sql};
     TransactionOptions options;
     options.read_only = true;
     return Run(

@@ -57,6 +57,8 @@ public:
     // The same, planned anew for these very parameters: for statements that leave out what was not
     // asked, and for period tables that need not be looked at.
     Rows ReadPlanned(const postgres::Statement& statement, const Params& params = {});
+    // The same for statements that name a range of ids: by index, whatever the statistics say.
+    Rows ReadRange(const postgres::Statement& statement, const Params& params);
 
     // Where the server is, without secrets.
     std::string Address();
@@ -101,6 +103,9 @@ private:
         }
     }
     postgres::Pool::Loan Acquire(Use use);
+    Rows ReadWith(
+        const postgres::Statement& plan, const postgres::Statement& statement, const Params& params
+    );
     // In a catch block. Returns when it makes sense to try again, throws otherwise.
     void Recover(int tries, bool aside);
 

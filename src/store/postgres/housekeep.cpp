@@ -10,6 +10,7 @@ HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
     HousekeepReply reply;
     db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.begin_period); });
     catalog_.ReloadPeriods();
+    ResolveStragglers();
     reply.expired_tasks = ExpireUnstarted(request.limit);
     reply.expired_keys = db_.Run([&](Transaction& transaction) {
         return static_cast<int>(
@@ -22,6 +23,7 @@ HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
         return static_cast<int>(transaction.Query(db_.sql.forget_sessions, sessions).affected());
     });
     reply.dropped_periods = DropPeriods(request.limit);
+    db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
     reply.more = reply.expired_tasks >= request.limit || reply.expired_keys >= request.limit ||
                  reply.forgotten_sessions >= request.limit ||
                  static_cast<int>(reply.dropped_periods.size()) >= request.limit;
@@ -88,16 +90,18 @@ std::vector<std::string> PostgresStore::DropPeriods(int limit) {
 
 std::vector<CheckFinding> PostgresStore::Check() {
     std::vector<CheckFinding> findings;
-    auto look = [&](std::string what, const postgres::Statement& statement, auto&& say) {
+    auto judge = [&](std::string what, const Rows& rows, auto&& say) {
         CheckFinding& finding = findings.emplace_back();
         finding.what = std::move(what);
-        Rows rows = db_.ReadPlanned(statement);
         finding.ok = rows.empty();
         if (!finding.ok) finding.detail = say(rows);
     };
-    look(
+    auto look = [&](std::string what, const postgres::Statement& statement, auto&& say) {
+        judge(std::move(what), db_.ReadPlanned(statement), say);
+    };
+    judge(
         "the audit log replays to every task's state (I15)",
-        db_.sql.check_replay,
+        FirstThatDoesNotReplay(),
         [](const Rows& rows) { return fmt::format("task {} {}", rows.Int(0, 0), rows.View(0, 1)); }
     );
     look(

@@ -9,6 +9,10 @@ namespace {
 
 constexpr int kClasses = 16;
 constexpr int kChunk = 500;  // rows of a filtered list fetched at a time
+constexpr int kPeriodsPerLook = 8;
+constexpr int kFirstLook = 1'000;  // rows that one look may meet, in each of the two places
+constexpr int kWidestLook = 10'000;
+constexpr int kLookCosts = 100;  // in rows: a look that meets none is not for nothing
 
 Params IdsAndParts(std::span<const TaskId> tasks, const std::vector<int>& parts) {
     Params params;
@@ -42,6 +46,13 @@ struct FilterColumns {
     }
 };
 
+bool Wants(const TaskFilter& filter, bool terminal) {
+    return filter.states.empty() ||
+           std::any_of(filter.states.begin(), filter.states.end(), [&](State state) {
+               return IsTerminal(state) == terminal;
+           });
+}
+
 Params ListParams(const TaskFilter& filter, TaskId before, int limit) {
     Params params;
     params.Int(before.value()).Int4(limit);
@@ -51,6 +62,14 @@ Params ListParams(const TaskFilter& filter, TaskId before, int limit) {
     params.AtOrNull(filter.finished_from).AtOrNull(filter.finished_to);
     filter.parent.valid() ? params.Int(filter.parent.value()) : params.Null(oid::kInt8);
     return params;
+}
+
+// Where finished tasks of these periods may lie; see PeriodsOf.
+void AddParts(Params& params, const Catalog::Stretch& stretch) {
+    ArrayOf parts(oid::kInt4);
+    for (int part = (stretch.oldest - 1) * kClasses; part < (stretch.newest + 2) * kClasses; ++part)
+        parts.Int(part);
+    parts.AddTo(params);
 }
 
 }  // namespace
@@ -129,20 +148,36 @@ std::optional<TaskId> PostgresStore::FindByIdempotencyKey(TenantId tenant, std::
     return TaskId(rows.Int(0, 0));
 }
 
+// The next stretch of ids below `before`, short enough to be looked at in one statement whatever
+// the filter leaves of it.
+PostgresStore::Look PostgresStore::LookBelow(const TaskFilter& filter, TaskId before, int rows) {
+    Look look;
+    look.before = before;
+    bool finished = Wants(filter, true);
+    if (finished) {
+        TaskId newest = std::max(TaskId(before.value() - 1), TaskId(1));
+        look.stretch = catalog_.StretchBelow(newest, kPeriodsPerLook);
+    }
+    Params params;
+    params.Int(before.value()).Int4(rows).Int(look.stretch.first_id);
+    AddParts(params, look.stretch);
+    params.Bool(Wants(filter, false)).Bool(finished);
+    Rows floor = db_.ReadRange(db_.sql.list_floor, params);
+    look.floor = TaskId(floor.Int(0, 0));
+    look.rows = static_cast<int>(floor.Int(0, 1));
+    return look;
+}
+
 std::vector<TaskRecord> PostgresStore::Candidates(
-    const ListRequest& request, TaskId before, int limit
+    const TaskFilter& filter, const Look& look, int limit
 ) {
     std::vector<TaskRecord> found;
-    auto wanted = [&](bool terminal) {
-        const auto& states = request.filter.states;
-        return states.empty() || std::any_of(states.begin(), states.end(), [&](State state) {
-                   return IsTerminal(state) == terminal;
-               });
-    };
-    Params params = ListParams(request.filter, before, limit);
+    Params params = ListParams(filter, look.before, limit);
+    params.Int(look.floor.value());
+    AddParts(params, look.stretch);
     for (bool terminal : {false, true}) {
-        if (!wanted(terminal)) continue;
-        Rows rows = db_.ReadPlanned(terminal ? db_.sql.list_history : db_.sql.list_live, params);
+        if (!Wants(filter, terminal)) continue;
+        Rows rows = db_.ReadRange(terminal ? db_.sql.list_history : db_.sql.list_live, params);
         for (int i = 0; i < rows.size(); ++i) found.push_back(ReadTask(rows, i, catalog_));
     }
     std::sort(found.begin(), found.end(), [](const TaskRecord& a, const TaskRecord& b) {
@@ -161,19 +196,25 @@ TaskPage PostgresStore::List(const ListRequest& request) {
     TaskId before = request.before.value_or(TaskId(std::numeric_limits<std::int64_t>::max()));
     // Only matches on the input are left to us; without any, one chunk is the page.
     int chunk = request.filter.input.empty() ? static_cast<int>(limit) + 1 : kChunk;
-    for (int looked = 0; looked < limits::kHistoryScan;) {
-        std::vector<TaskRecord> found = Candidates(request, before, chunk);
-        looked += static_cast<int>(found.size());
-        for (TaskRecord& task : found) {
-            before = task.id;
-            if (!Matches(request.filter, task)) continue;
-            if (page.tasks.size() == limit) {
-                page.next = page.tasks.back().id;
-                return page;
+    int width = std::max(kFirstLook, chunk);
+    for (int looked = 0; looked < limits::kHistoryScan; width = std::min(width * 4, kWidestLook)) {
+        Look look = LookBelow(request.filter, before, width);
+        looked += look.rows + kLookCosts;
+        for (bool more = true; more;) {
+            std::vector<TaskRecord> found = Candidates(request.filter, look, chunk);
+            more = static_cast<int>(found.size()) == chunk;
+            for (TaskRecord& task : found) {
+                look.before = task.id;
+                if (!Matches(request.filter, task)) continue;
+                if (page.tasks.size() == limit) {
+                    page.next = page.tasks.back().id;
+                    return page;
+                }
+                page.tasks.push_back(std::move(task));
             }
-            page.tasks.push_back(std::move(task));
         }
-        if (static_cast<int>(found.size()) < chunk) return page;
+        if (look.floor.value() == 0) return page;
+        before = look.floor;
     }
     // Looked at enough for one call; the next one goes on from here.
     page.next = before;
@@ -206,6 +247,20 @@ std::vector<AttemptRecord> PostgresStore::Attempts(TaskId task) {
     std::vector<AttemptRecord> attempts;
     for (int i = 0; i < rows.size(); ++i) attempts.push_back(ReadAttempt(rows, i));
     return attempts;
+}
+
+// Stretch by stretch, so that no statement runs into its time limit however much is kept.
+Rows PostgresStore::FirstThatDoesNotReplay() {
+    TaskId before(std::numeric_limits<std::int64_t>::max());
+    for (;;) {
+        Look look = LookBelow({}, before, kWidestLook);
+        Params params;
+        params.Int(look.floor.value()).Int(before.value());
+        AddParts(params, look.stretch);
+        Rows wrong = db_.ReadPlanned(db_.sql.check_replay, params);
+        if (!wrong.empty() || look.floor.value() == 0) return wrong;
+        before = look.floor;
+    }
 }
 
 std::vector<AuditEntry> PostgresStore::Audit(const AuditRequest& request) {

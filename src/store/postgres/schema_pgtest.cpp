@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "conformance/view_columns.h"
 #include "postgres/connection.h"
 #include "store/postgres/postgres_store.h"
 #include "support/postgres_schema.h"
@@ -20,7 +21,6 @@ using postgres::Statement;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 class SchemaTest : public ::testing::Test {
@@ -86,68 +86,11 @@ protected:
 // ---- views -------------------------------------------------------------------------------------
 
 TEST_F(SchemaTest, TheViewsHaveTheColumnsOfTheContract) {
-    EXPECT_THAT(
-        ColumnsOf("task"),
-        IsSupersetOf(
-            {"id int8",
-             "tenant_id int8",
-             "parent_id int8",
-             "type text",
-             "status int2",
-             "priority int2",
-             "input jsonb",
-             "output jsonb",
-             "retryable bool",
-             "retry_count int4",
-             "executor int8",
-             "created_at timestamptz",
-             "claimed_at timestamptz",
-             "completed_at timestamptz",
-             "expires_at timestamptz",
-             "lease_owner uuid",
-             "lease_timeout timestamptz",
-             "try_count int4",
-             "max_tries int4",
-             "updated_at timestamptz",
-             "error jsonb",
-             "worker_status text",
-             "run_time interval"}
-        )
-    );
-    EXPECT_THAT(ColumnsOf("task_status"), ElementsAre("id int2", "code text"));
-    EXPECT_THAT(ColumnsOf("task_task_dep"), ElementsAre("task_id int8", "depends_on int8"));
-    EXPECT_THAT(
-        ColumnsOf("task_resource"), ElementsAre("id int2", "name text", "max_concurrency int4")
-    );
-    EXPECT_THAT(ColumnsOf("task_resource_dep"), ElementsAre("task_id int8", "depends_on int2"));
-    EXPECT_THAT(
-        ColumnsOf("node"), ElementsAre("id int8", "hostname text", "last_seen timestamptz")
-    );
-    EXPECT_THAT(
-        ColumnsOf("task_joins"),
-        ElementsAre(
-            "join_key varchar",
-            "workflow_id varchar",
-            "task_type varchar",
-            "task_id int8",
-            "completed_at timestamptz"
-        )
-    );
-    EXPECT_THAT(
-        ColumnsOf("audit_logs"),
-        IsSupersetOf(
-            {"id int8",
-             "task_id int8",
-             "from_status text",
-             "to_status text",
-             "event text",
-             "attempt int4",
-             "session uuid",
-             "actor text",
-             "reason text",
-             "created_at timestamptz"}
-        )
-    );
+    for (const conformance::ViewContract& view : conformance::ViewContracts()) {
+        std::vector<std::string> columns;
+        for (const auto& [name, type] : view.columns) columns.push_back(name + " " + type);
+        EXPECT_EQ(ColumnsOf(view.name), columns) << view.name;
+    }
 }
 
 TEST_F(SchemaTest, TheStatusCodesAreThoseOfTheModel) {
@@ -209,6 +152,57 @@ TEST_F(SchemaTest, TheAuditLogRefusesToBeChanged) {
     EXPECT_GT(Ask("SELECT count(*) FROM $s.audit").Int(0, 0), 0);
 }
 
+// ---- retention ---------------------------------------------------------------------------------
+
+TEST_F(SchemaTest, ATaskThatFinishesWhileItsPeriodIsDroppedIsKept) {
+    auto store = OpenPostgresStore(options_);
+    TaskId id = Lived(*store);
+    std::string leaf = Ask("SELECT name FROM $s.leaf WHERE parent = 'history'").Text(0, 0);
+    schema_->AdvanceTime(std::chrono::hours{24} * 100);
+    postgres::ConnectOptions connect;
+    connect.url = options_.url;
+    auto settler = Connection::Open(connect), dropper = Connection::Open(connect);
+    Statement pid{"", "SELECT pg_backend_pid()"};
+    std::int64_t dropping = dropper->Query(pid, {}, Commits::kNo).Int(0, 0);
+    settler->Script(In("BEGIN; UPDATE $s.history SET finished_at = $s.now_()"));
+    bool dropped = false;
+    std::jthread drop([&] {
+        Statement statement{"", In("SELECT $s.drop_leaf_($1, $2)")};
+        Params params;
+        params.Text(leaf).Int(std::int64_t{90} * 24 * 3600 * 1000);
+        dropped = dropper->Query(statement, params, Commits::kNo).Bool(0, 0);
+    });
+    while (Ask("SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'",
+               Params().Int(dropping))
+               .Int(0, 0) == 0) {
+        std::this_thread::yield();
+    }
+    settler->Script("COMMIT");
+    drop.join();
+    EXPECT_FALSE(dropped);
+    EXPECT_TRUE(store->Get(id).has_value());
+}
+
+TEST_F(SchemaTest, AttemptsOutliveTheirPeriodWhileATaskOfTheNextIsThere) {
+    auto store = OpenPostgresStore(options_);
+    auto age = [&](int days) {
+        for (int i = 0; i < days; ++i) {
+            schema_->AdvanceTime(std::chrono::hours{25});
+            Ask("SELECT $s.begin_period_()");
+        }
+    };
+    age(1);
+    // A process that had not yet heard of period 2 wrote the attempts of its tasks to period 1.
+    TaskId id = Lived(*store);
+    Ask("UPDATE $s.attempt SET part = 1 WHERE task = $1", Params().Number(id));
+    ASSERT_THAT(store->Attempts(id), ::testing::SizeIs(2));
+    age(4);
+    // Nothing of period 1 itself is left.
+    ASSERT_TRUE(Ask("SELECT $s.drop_leaf_('history_1_0', 1)").Bool(0, 0));
+    EXPECT_FALSE(Ask("SELECT $s.drop_leaf_('attempt_1', 1)").Bool(0, 0));
+    EXPECT_THAT(store->Attempts(id), ::testing::SizeIs(2));
+}
+
 // ---- submitting from SQL -----------------------------------------------------------------------
 
 TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {
@@ -231,7 +225,10 @@ TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {
     EXPECT_EQ(task.unique_key, "u");
     EXPECT_TRUE(task.type_known);
     EXPECT_EQ(task.due_at - task.created_at, std::chrono::minutes{5});
-    EXPECT_EQ(store->Audit({.task = id}).at(0).actor, "user:ann");
+    EXPECT_EQ(
+        store->Audit({.task = id}).at(0).actor,
+        "sql:" + Ask("SELECT session_user").Text(0, 0) + " user:ann"
+    );
     for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
 }
 
@@ -249,22 +246,103 @@ TEST_F(SchemaTest, AnUnknownTypeFromSqlGetsTheGlobalDefaults) {
 
 TEST_F(SchemaTest, AKeyMeansTheSameThroughSqlAndThroughTheStore) {
     auto store = OpenPostgresStore(options_);
-    NewTask task{
-        .type = "t", .input = R"({"n": 1})", .queue = "q", .priority = 3, .idempotency_key = "k"};
+    store->SetQueue({.name = "q"}, "ann");
+    NewTask task{.type = "t", .queue = "q", .priority = 3};
     task.tags = {"z", "a"};
     task.delay = std::chrono::seconds{90};
-    SubmitReply first = store->Submit({&task, 1}).at(0);
-    EXPECT_EQ(first.kind, SubmitReply::Kind::kCreated);
-    std::string same =
-        R"(SELECT $s.submit('{"type": "t", "input": {"n": 1}, "queue": "q", "priority": 3,
-            "delay": "90s", "tags": ["a", "z"], "idempotency_key": "k"}'))";
-    Rows rows = Ask("SELECT r ->> 'id', r ->> 'kind' FROM (" + same + " AS r) x");
-    EXPECT_EQ(rows.Text(0, 0), first.id.ToString());
-    EXPECT_EQ(rows.View(0, 1), "existing");
+    task.retry = RetryPolicy{.kind = RetryPolicy::Kind::kFixed, .max_attempts = 7, .factor = 1.5};
+    task.throttle = Throttle{"k", std::chrono::seconds{2}};
+    // As programs write it: no spaces, members in their own order, numbers of every kind.
+    const std::string input = R"({"z":{"b":[],"a":{}},"n":[1,-2,0.1,2.50,1e-7,12345678901234567],)"
+                              R"("s":"é\"\\\n\u0001","bb":null,"a":true})";
+    auto through_sql = [&](const std::string& key) {
+        return Ask(
+            R"(SELECT r ->> 'id', r ->> 'kind' FROM (SELECT $s.submit(jsonb_build_object(
+                    'type', 't', 'input', $1::jsonb, 'queue', 'q', 'priority', 3, 'delay', '90s',
+                    'tags', '["a", "z"]'::jsonb, 'idempotency_key', $2::text,
+                    'retry', '{"kind": "fixed", "max_attempts": 7, "factor": 1.5}'::jsonb,
+                    'throttle', jsonb_build_object('key', $2::text, 'period', '2s'))) AS r) x)",
+            Params().Text(input).Text(key)
+        );
+    };
+    for (bool sql_first : {false, true}) {
+        task.input = input;
+        task.idempotency_key = sql_first ? "sql first" : "store first";
+        task.throttle->key = task.idempotency_key;
+        Rows first, again;
+        SubmitReply reply;
+        if (sql_first) first = through_sql(task.idempotency_key);
+        reply = store->Submit({&task, 1}).at(0);
+        again = through_sql(task.idempotency_key);
+        EXPECT_EQ(
+            reply.kind, sql_first ? SubmitReply::Kind::kExisting : SubmitReply::Kind::kCreated
+        ) << reply.message;
+        EXPECT_TRUE(!sql_first || first.Text(0, 0) == reply.id.ToString());
+        EXPECT_EQ(again.Text(0, 0), reply.id.ToString());
+        EXPECT_EQ(again.View(0, 1), "existing");
+    }
     EXPECT_THAT(
-        Refusal(R"(SELECT $s.submit('{"type": "t", "idempotency_key": "k"}'))"),
-        HasSubstr("idempotency_key \"k\"")
+        Refusal(R"(SELECT $s.submit('{"type": "t", "idempotency_key": "sql first"}'))"),
+        HasSubstr("idempotency_key \"sql first\"")
     );
+}
+
+TEST_F(SchemaTest, ATaskFromSqlHasItsOwnRetryPolicyAndThrottle) {
+    auto store = OpenPostgresStore(options_);
+    auto submit = [&] {
+        return Ask(R"(SELECT r ->> 'id', r ->> 'kind' FROM (SELECT $s.submit('{"type": "t",
+            "retry": {"kind": "list", "delays_ms": [10, 20], "on": "all"},
+            "throttle": {"key": "hourly", "period": "1h"}}') AS r) x)");
+    };
+    Rows first = submit(), second = submit();
+    EXPECT_EQ(first.View(0, 1), "created");
+    EXPECT_EQ(second.View(0, 1), "throttled");
+    EXPECT_EQ(second.Text(0, 0), first.Text(0, 0));
+    RetryPolicy expected{.kind = RetryPolicy::Kind::kList, .on = RetryPolicy::On::kAll};
+    expected.delays = {Duration{10}, Duration{20}};
+    TaskRecord task = store->Get(TaskId::Parse(first.View(0, 0)).value()).value();
+    EXPECT_EQ(task.retry, expected);
+    schema_->AdvanceTime(std::chrono::hours{2});
+    EXPECT_EQ(submit().View(0, 1), "created");
+}
+
+// Somebody submits inside a transaction and then does other things for an hour.
+TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
+    options_.acquire_timeout = std::chrono::seconds{5};
+    auto store = OpenPostgresStore(options_);
+    schema_->connection().Script(
+        In(R"(BEGIN; SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))")
+    );
+    auto other = Connection::Open({.url = options_.url});
+    other->Script(In(R"(SET lock_timeout = '2s'; SELECT $s.submit('{"type": "t"}'))"));
+    NewTask task{.type = "t", .retry = RetryPolicy{.max_attempts = 3}};
+    // Whoever waited for the transaction would wait until the server breaks it off.
+    auto use_the_same = [&] {
+        EXPECT_EQ(store->Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kCreated);
+        TypeDefaults type{.type = "t", .queue = "other"};
+        store->PublishTypes({&type, 1});
+        store->SetQueue({.name = "default", .paused = true}, "ann");
+        store->Housekeep({});
+    };
+    EXPECT_NO_THROW(use_the_same());
+    schema_->connection().Script("COMMIT");
+    EXPECT_EQ((store->Counts({})[{State::kOpen, "default", "t"}]), 1);
+    // It was accepted before its type was known.
+    store->Housekeep({});
+    EXPECT_EQ((store->Counts({})[{State::kOpen, "other", "t"}]), 3);
+}
+
+TEST_F(SchemaTest, ASubmitFromSqlTakesOneTransactionNumber) {
+    Connection& connection = schema_->connection();
+    connection.Script(In(R"(BEGIN; SELECT $s.submit('{"type": "t"}'))"));
+    std::string xids = Ask("SELECT array_agg(DISTINCT xmin::text) FROM (SELECT xmin FROM $s.live "
+                           "UNION ALL SELECT xmin FROM $s.audit) x")
+                                   .Texts(0, 0)
+                                   .size() == 1
+                           ? "one"
+                           : "several";
+    connection.Script("COMMIT");
+    EXPECT_EQ(xids, "one");
 }
 
 TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
@@ -280,6 +358,14 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
     EXPECT_THAT(refusal(R"({"type": "a", "run_at": "x"})"), HasSubstr("run_at is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tags": "x"})"), HasSubstr("tags is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tenant": 0})"), HasSubstr("tenant is 0"));
+    EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("queue \"new\" does not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "debounce": {}})"), HasSubstr("debounce is not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "throttle": {}})"), HasSubstr("throttle is {}"));
+    EXPECT_THAT(refusal(R"({"type": "a", "retry": 1})"), HasSubstr("retry is 1"));
+    EXPECT_THAT(refusal(R"({"type": "a", "retry": {"x": 1}})"), HasSubstr("retry.x is unknown"));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "retry": {"factor": 0.5}})"), HasSubstr("retry.factor is 0.5")
+    );
     EXPECT_THAT(refusal(R"([1])"), HasSubstr("not an object"));
     EXPECT_EQ(Ask("SELECT count(*) FROM $s.live").Int(0, 0), 0);
 }

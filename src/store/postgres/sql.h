@@ -18,13 +18,14 @@ namespace stint::store::pg {
     X(forget_sessions) X(go_outside) X(held_leases) X(history_of) X(idem_of) X(ids_exist)       \
     X(info) X(keys_lock) X(keys_read) X(keys_write) X(lane_by_id) X(lane_make)                  \
     X(lapsed_background) X(lapsed_leases) X(lease_facts) X(leases_of_expired) X(leave_lease)    \
-    X(list_history) X(list_live) X(live_ids) X(live_of) X(lock_leases) X(make_leaf) X(nodes)    \
+    X(list_floor) X(list_history) X(list_live) X(live_ids) X(live_of) X(lock_leases)            \
+    X(make_leaf) X(nodes)                                                                       \
     X(now) X(open_others) X(open_session) X(outside_of) X(periods) X(policy_by_id)              \
     X(policy_make) X(progress_write) X(promote) X(queue_caps) X(queue_make) X(queues)           \
-    X(renew) X(reserve_ids) X(revive) X(sessions) X(set_queue) X(settled_by)                    \
+    X(renew) X(reserve_ids) X(retire_classes) X(revive) X(sessions) X(set_queue) X(settled_by)  \
     X(start_by_passed) X(submit_plain) X(take_outside) X(take_waiting) X(types)                 \
-    X(types_lock) X(types_lock_shared) X(types_publish) X(unknown_of_types) X(wait)             \
-    X(waiting_of) X(write_attempts) X(write_audit)
+    X(types_lock) X(types_lock_shared) X(types_publish) X(unknown_any) X(unknown_of_types)      \
+    X(wait) X(waiting_of) X(write_attempts) X(write_audit)
 // clang-format on
 
 struct Sql {

@@ -101,14 +101,27 @@ private:
     );
 
     // types.cpp
-    void ApplyDefaults(Transaction& transaction, const std::map<std::string, TypeDefaults>& types);
+    void ApplyDefaults(const std::map<std::string, TypeDefaults>& types, bool untouched);
+    void ApplyDefaultsTo(
+        Transaction& transaction,
+        const std::vector<std::int64_t>& ids,
+        const std::map<std::string, TypeDefaults>& types
+    );
+    void ResolveStragglers();
 
     // read.cpp
     std::vector<TaskRecord> Records(std::span<const TaskId> tasks);
     std::vector<TaskRecord> RecordsIn(Transaction& transaction, std::span<const TaskId> tasks);
     std::vector<int> PartsOf(std::span<const TaskId> tasks);
     std::vector<int> PeriodsOf(TaskId task);
-    std::vector<TaskRecord> Candidates(const ListRequest& request, TaskId before, int limit);
+    struct Look {
+        TaskId before, floor;  // ids [floor, before)
+        Catalog::Stretch stretch;
+        int rows = 0;  // there, whatever a filter says
+    };
+    Look LookBelow(const TaskFilter& filter, TaskId before, int rows);
+    std::vector<TaskRecord> Candidates(const TaskFilter& filter, const Look& look, int limit);
+    Rows FirstThatDoesNotReplay();
 
     // settle.cpp
     void SettleComplete(

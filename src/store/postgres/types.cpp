@@ -1,5 +1,6 @@
 // The registry of task types, and tasks that were accepted before theirs was known.
 #include <algorithm>
+#include <set>
 
 #include "store/postgres/store_impl.h"
 #include "store/postgres/submit.h"
@@ -73,54 +74,79 @@ void PostgresStore::PublishTypes(std::span<const TypeDefaults> types) {
     for (const auto& [name, type] : by_name) names.push_back(name);
     Params lock;
     AddTexts(lock, names);
+    std::set<std::string> queues;
+    for (const auto& [name, type] : by_name) queues.insert(type.queue);
     db_.Run([&](Transaction& transaction) {
         // Submits that found the type unknown are either over, and seen below, or wait for us.
         transaction.Defer(db_.sql.types_lock, lock);
+        for (const std::string& queue : queues)
+            transaction.Defer(db_.sql.queue_make, Params().Text(queue));
         transaction.Query(db_.sql.types_publish, PublishParams(types));
-        ApplyDefaults(transaction, by_name);
     });
     catalog_.ReloadTypes();
+    ApplyDefaults(by_name, false);
 }
 
-// What was not given explicitly comes from the type now. Tasks that run are left alone.
+// Tasks that were accepted before their type was known, and that its registration did not see:
+// their transaction was still open. What had run by then goes on as it began.
+void PostgresStore::ResolveStragglers() {
+    if (db_.Read(db_.sql.unknown_any).empty()) return;
+    std::map<std::string, TypeDefaults> by_name;
+    for (const TypeRecord& type : Types()) by_name[type.defaults.type] = type.defaults;
+    ApplyDefaults(by_name, true);
+}
+
+// In pieces: a backlog of a million must not keep its rows locked, nor be lost by a timeout.
 void PostgresStore::ApplyDefaults(
-    Transaction& transaction, const std::map<std::string, TypeDefaults>& types
+    const std::map<std::string, TypeDefaults>& types, bool untouched
 ) {
     std::vector<std::string> names;
     for (const auto& [name, type] : types) names.push_back(name);
     for (std::int64_t after = 0;;) {
         Params params;
         AddTexts(params, names);
-        params.Int4(kAtOnce).Int(after);
-        Rows unknown = transaction.Query(db_.sql.unknown_of_types, params);
-        if (unknown.empty()) return;
+        params.Int4(kAtOnce).Int(after).Bool(untouched);
         std::vector<std::int64_t> ids;
-        for (int i = 0; i < unknown.size(); ++i) ids.push_back(unknown.Int(i, 0));
+        db_.Run([&](Transaction& transaction) {
+            Rows unknown = transaction.Query(db_.sql.unknown_of_types, params);
+            ids.clear();
+            for (int i = 0; i < unknown.size(); ++i) ids.push_back(unknown.Int(i, 0));
+            if (!ids.empty()) ApplyDefaultsTo(transaction, ids, types);
+        });
+        if (ids.empty()) return;
         after = ids.back();
-        std::vector<LiveEdit> edits;
-        Changes changes(catalog_);
-        for (Facts facts : TakeWaiting(transaction, ids, {State::kOpen, State::kError})) {
-            Lane lane = catalog_.LaneOf(facts.lane);
-            const TypeDefaults& defaults = types.at(lane.type);
-            auto given = [&](ExplicitBits bit) { return (facts.explicit_mask & bit) != 0; };
-            if (!given(kExplicitQueue)) lane.queue = defaults.queue;
-            if (!given(kExplicitPriority)) lane.priority = defaults.priority;
-            LiveEdit& edit = edits.emplace_back();
-            edit.id = facts.id;
-            edit.explicit_mask = facts.explicit_mask;
-            edit.timeout = facts.timeout.value_or(Duration::zero());
-            if (!given(kExplicitTimeout)) edit.timeout = defaults.timeout;
-            if (!given(kExplicitRetry)) edit.policy = catalog_.PolicyId(defaults.retry);
-            facts.flags &= ~(kTypeUnknown | kHasTimeout);
-            if (edit.timeout > Duration::zero()) facts.flags |= kHasTimeout;
-            edit.flags = facts.flags;
-            facts.lane = catalog_.LaneId(lane);
-            changes.AddWaiting({facts, facts.due_at});
-        }
-        if (!edits.empty()) transaction.Defer(db_.sql.edit_live, EditParams(edits));
-        changes.Defer(transaction, db_.sql);
-        Ready(transaction, changes);
     }
+}
+
+// What was not given explicitly comes from the type now. Tasks that run are left alone.
+void PostgresStore::ApplyDefaultsTo(
+    Transaction& transaction,
+    const std::vector<std::int64_t>& ids,
+    const std::map<std::string, TypeDefaults>& types
+) {
+    std::vector<LiveEdit> edits;
+    Changes changes(catalog_);
+    for (Facts facts : TakeWaiting(transaction, ids, {State::kOpen, State::kError})) {
+        Lane lane = catalog_.LaneOf(facts.lane);
+        const TypeDefaults& defaults = types.at(lane.type);
+        auto given = [&](ExplicitBits bit) { return (facts.explicit_mask & bit) != 0; };
+        if (!given(kExplicitQueue)) lane.queue = defaults.queue;
+        if (!given(kExplicitPriority)) lane.priority = defaults.priority;
+        LiveEdit& edit = edits.emplace_back();
+        edit.id = facts.id;
+        edit.explicit_mask = facts.explicit_mask;
+        edit.timeout = facts.timeout.value_or(Duration::zero());
+        if (!given(kExplicitTimeout)) edit.timeout = defaults.timeout;
+        if (!given(kExplicitRetry)) edit.policy = catalog_.PolicyId(defaults.retry);
+        facts.flags &= ~(kTypeUnknown | kHasTimeout);
+        if (edit.timeout > Duration::zero()) facts.flags |= kHasTimeout;
+        edit.flags = facts.flags;
+        facts.lane = catalog_.LaneId(lane);
+        changes.AddWaiting({facts, facts.due_at});
+    }
+    if (!edits.empty()) transaction.Defer(db_.sql.edit_live, EditParams(edits));
+    changes.Defer(transaction, db_.sql);
+    Ready(transaction, changes);
 }
 
 std::vector<TypeRecord> PostgresStore::Types() {

@@ -141,7 +141,7 @@ std::optional<std::string> Periods::DropExpired(Time now) {
     return table;
 }
 
-// What a live parent may still read stays; the records of tasks that still live move on.
+// What a live parent may still read stays; the records of tasks that are still there move on.
 bool Periods::MayDrop(std::int64_t id, PeriodKind kind, Duration keep, Time now) {
     if (kind == PeriodKind::kHistory) return !Sql(db_, "period_needed", id).Scalar();
     return CarryForward(id, kind, keep, now);
@@ -157,6 +157,11 @@ bool Periods::CarryForward(std::int64_t id, PeriodKind kind, Duration keep, Time
         sqlite::Rows rows =
             Sql(db_, "live_between").Query(range.Int(0), range.Int(1), kCarried + 1);
         while (rows.Next()) live.push_back(rows.Int(0));
+        for (const Period& period : Of(PeriodKind::kHistory)) {
+            sqlite::Rows kept =
+                Sql(db_, "kept_between", period.id).Query(range.Int(0), range.Int(1), kCarried + 1);
+            while (kept.Next()) live.push_back(kept.Int(0));
+        }
     }
     if (live.empty()) return true;
     if (live.size() > kCarried) return false;

@@ -17,12 +17,14 @@ INSERT INTO $schema$.event_name VALUES
     (7, 'fail_retryable'), (8, 'fail_final'), (9, 'snooze'), (10, 'release'), (11, 'reclaim'), (12, 'quarantine'),
     (13, 'background_timeout'), (14, 'cancel'), (15, 'expire'), (16, 'operator_retry'), (17, 'edit');
 
--- How long finished tasks are kept; history tables are made per class and period. Class 0 is the default.
+-- How long finished tasks are kept; history tables are made per class and period. Class 0 is the default. A class
+-- that no queue and no history table has any more is given to another retention, see retire_classes_.
 CREATE TABLE $schema$.retention(
     class smallint PRIMARY KEY CONSTRAINT at_most_16_different_retentions CHECK (class BETWEEN 0 AND 15),
-    keep_ms bigint NOT NULL UNIQUE
+    keep_ms bigint NOT NULL UNIQUE,
+    unused_since timestamptz
 );
-INSERT INTO $schema$.retention VALUES (0, 90::bigint * 24 * 3600 * 1000);
+INSERT INTO $schema$.retention(class, keep_ms) VALUES (0, 90::bigint * 24 * 3600 * 1000);
 
 CREATE TABLE $schema$.queue(
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -33,6 +35,7 @@ CREATE TABLE $schema$.queue(
     class_complete smallint NOT NULL DEFAULT 0, class_dead smallint NOT NULL DEFAULT 0,
     class_cancelled smallint NOT NULL DEFAULT 0
 );
+INSERT INTO $schema$.queue(name) VALUES ('default');
 
 CREATE TABLE $schema$.task_type(
     name text PRIMARY KEY,
@@ -46,19 +49,42 @@ CREATE TABLE $schema$.task_type(
 );
 
 -- A lane is one distinct head: all that decides whether and when a claimer may take a task. Inserted on first
--- use, never updated, so nodes may remember them for ever.
+-- use, never updated, so nodes may remember them for ever. Not unique: whoever submits inside a long transaction
+-- would keep everybody waiting who needs the same lane for the first time. Two equal lanes are claimed from like one.
 CREATE TABLE $schema$.lane(
     id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     queue int NOT NULL REFERENCES $schema$.queue,
     type text NOT NULL,
     tenant bigint NOT NULL,
     priority smallint NOT NULL,
-    suspect boolean NOT NULL,
-    UNIQUE (queue, type, tenant, priority, suspect)
+    suspect boolean NOT NULL
 );
+CREATE INDEX lane_head ON $schema$.lane(queue, type, tenant, priority, suspect);
 
--- Retry policies, each stored once.
-CREATE TABLE $schema$.policy(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, retry text NOT NULL UNIQUE);
+-- Retry policies. Not unique either.
+CREATE TABLE $schema$.policy(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, retry text NOT NULL);
+CREATE INDEX policy_retry ON $schema$.policy(md5(retry));
+
+-- The number of a lane or a policy, made now or before. The queue is there.
+CREATE FUNCTION $schema$.lane_of_(queue_name text, type_name text, tenant_id bigint, prio int, is_suspect boolean) RETURNS int LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE found int;
+BEGIN
+    SELECT min(l.id) INTO found FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
+    WHERE q.name = queue_name AND l.type = type_name AND l.tenant = tenant_id AND l.priority = prio AND l.suspect = is_suspect;
+    IF found IS NULL THEN
+        INSERT INTO $schema$.lane(queue, type, tenant, priority, suspect)
+        SELECT q.id, type_name, tenant_id, prio, is_suspect FROM $schema$.queue q WHERE q.name = queue_name RETURNING id INTO found;
+    END IF;
+    RETURN found;
+END $$;
+CREATE FUNCTION $schema$.policy_of_(json text) RETURNS int LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE found int;
+BEGIN
+    SELECT min(p.id) INTO found FROM $schema$.policy p WHERE md5(p.retry) = md5(json) AND p.retry = json;
+    IF found IS NULL THEN INSERT INTO $schema$.policy(retry) VALUES (json) RETURNING id INTO found; END IF;
+    RETURN found;
+END $$;
 
 -- ---- who ------------------------------------------------------------------------------------------
 
@@ -335,6 +361,7 @@ CREATE FUNCTION $schema$.make_leaf_(which text, number int) RETURNS void LANGUAG
 DECLARE
     label text := which || '_' || CASE which WHEN 'history' THEN (number / 16) || '_' || (number % 16) ELSE number::text END;
 BEGIN
+    IF EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = which AND l.part = number) THEN RETURN; END IF;
     PERFORM pg_advisory_xact_lock(hashtextextended('$schema_name$', 7001));
     IF EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = which AND l.part = number) THEN RETURN; END IF;
     EXECUTE format('CREATE TABLE $schema$.%I (LIKE $schema$.%I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING INDEXES INCLUDING STORAGE)', label, which);
@@ -369,7 +396,8 @@ BEGIN
     RETURN first;
 END $$;
 
--- Begins a new period when the newest is a day old, and makes its tables.
+-- Begins a new period when the newest is a day old, and makes its tables. Those of the audit log a week ahead: whoever
+-- writes to one that is missing makes it, and holds a lock until its own transaction ends.
 CREATE FUNCTION $schema$.begin_period_() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     newest $schema$.period%ROWTYPE; at timestamptz := $schema$.now_();
@@ -377,32 +405,33 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('$schema_name$', 7001));
     SELECT * INTO newest FROM $schema$.period ORDER BY no DESC LIMIT 1;
     IF newest.no IS NULL OR newest.started_at <= at - interval '1 day' THEN
-        INSERT INTO $schema$.period VALUES (coalesce(newest.no, 0) + 1, CASE WHEN newest.no IS NULL THEN 1 ELSE nextval('$schema$.task_id_seq') END, at)
+        INSERT INTO $schema$.period VALUES (coalesce(newest.no, 0) + 1, CASE WHEN newest.no IS NULL THEN 0 ELSE nextval('$schema$.task_id_seq') END, at)
         RETURNING * INTO newest;
     END IF;
     PERFORM $schema$.make_leaf_('attempt', newest.no);
     PERFORM $schema$.make_leaf_('history', newest.no * 16);
-    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
-    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at) + 1);
+    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at) + ahead) FROM generate_series(0, 7) ahead;
     RETURN newest.no;
 END $$;
 
--- Drops a period table when nothing in it is to be kept any longer. Days are dropped whole.
-CREATE FUNCTION $schema$.drop_leaf_(label text, keep_ms bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+-- Whether a period table has something to be kept, or will have. Days are kept whole.
+CREATE FUNCTION $schema$.leaf_needed_(f $schema$.leaf, keep_ms bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
-    f $schema$.leaf%ROWTYPE; at timestamptz := $schema$.now_(); kept_from timestamptz; needed boolean; newest int; after bigint;
+    kept_from timestamptz := date_trunc('day', ($schema$.now_() - keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
+    newest int := (SELECT max(no) FROM $schema$.period);
+    after bigint; needed boolean;
 BEGIN
-    SELECT * INTO f FROM $schema$.leaf l WHERE l.name = label FOR UPDATE;
-    IF f.name IS NULL THEN RETURN false; END IF;
-    kept_from := date_trunc('day', (at - keep_ms * interval '1 millisecond') AT TIME ZONE 'UTC') AT TIME ZONE 'UTC';
-    SELECT max(no) INTO newest FROM $schema$.period;
     IF f.parent = 'history' THEN
-        EXECUTE format('SELECT EXISTS (SELECT FROM $schema$.%I WHERE finished_at >= $1) OR ($2 AND NOT EXISTS (SELECT FROM $schema$.%I))', label, label)
+        -- What a live parent may still read stays.
+        EXECUTE format('SELECT EXISTS (SELECT FROM $schema$.%1$I WHERE finished_at >= $1) OR ($2 AND NOT EXISTS (SELECT FROM $schema$.%1$I))
+                OR EXISTS (SELECT FROM $schema$.%1$I h JOIN $schema$.live p ON p.id = h.parent)', f.name)
             INTO needed USING kept_from, f.part / 16 >= newest - 1;
     ELSIF f.parent = 'attempt' THEN
-        needed := f.part >= newest - 1 OR EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = 'history' AND l.part / 16 IN (f.part, f.part - 1))
-            OR EXISTS (SELECT FROM $schema$.live v, $schema$.period p LEFT JOIN $schema$.period q ON q.no = p.no + 1
-                       WHERE p.no = f.part AND v.id >= p.first_id AND v.id < coalesce(q.first_id, 9223372036854775807));
+        -- Whoever had not yet heard of a period wrote to the one before it, the attempt or the outcome.
+        needed := f.part >= newest - 1 OR EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = 'history' AND l.part / 16 BETWEEN f.part - 1 AND f.part + 1)
+            OR EXISTS (SELECT FROM $schema$.live v
+                       WHERE v.id >= (SELECT p.first_id FROM $schema$.period p WHERE p.no = greatest(f.part - 1, 1))
+                         AND v.id < coalesce((SELECT p.first_id FROM $schema$.period p WHERE p.no = f.part + 2), 9223372036854775807));
     ELSE
         -- Nor while a task that it tells about is still there; tasks of that day have ids below those of later periods.
         SELECT min(p.first_id) INTO after FROM $schema$.period p WHERE p.started_at >= to_timestamp((f.part + 1) * 86400.0);
@@ -410,12 +439,77 @@ BEGIN
         IF NOT needed THEN
             EXECUTE format('SELECT EXISTS (
                 SELECT FROM (SELECT id FROM $schema$.live WHERE id < $1 UNION ALL SELECT id FROM $schema$.history WHERE id < $1) t
-                WHERE EXISTS (SELECT FROM $schema$.%I a WHERE a.span @> t.id AND t.id = ANY (a.ids)))', label) INTO needed USING after;
+                WHERE EXISTS (SELECT FROM $schema$.%I a WHERE a.span @> t.id AND t.id = ANY (a.ids)))', f.name) INTO needed USING after;
         END IF;
     END IF;
-    IF needed THEN RETURN false; END IF;
+    RETURN needed;
+END $$;
+
+-- Drops a period table when nothing in it is to be kept any longer.
+CREATE FUNCTION $schema$.drop_leaf_(label text, keep_ms bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    f $schema$.leaf%ROWTYPE;
+BEGIN
+    SELECT * INTO f FROM $schema$.leaf l WHERE l.name = label FOR UPDATE;
+    IF f.name IS NULL OR $schema$.leaf_needed_(f, keep_ms) THEN RETURN false; END IF;
+    -- Whoever is writing to it is waited for, nobody begins to, and what was written meanwhile is seen. Readers and
+    -- the other period tables are not kept waiting by the second look.
+    EXECUTE format('LOCK TABLE $schema$.%I IN SHARE MODE', label);
+    IF $schema$.leaf_needed_(f, keep_ms) THEN RETURN false; END IF;
     DELETE FROM $schema$.leaf l WHERE l.name = label;
     EXECUTE format('DROP TABLE $schema$.%I', label);
     RETURN true;
 END $$;
+
+-- ---- retentions -----------------------------------------------------------------------------------
+
+-- The class of a retention, made now or before. The caller holds lock 7005.
+CREATE FUNCTION $schema$.class_of_(wanted_ms bigint) RETURNS smallint LANGUAGE plpgsql AS $$
+DECLARE
+    found smallint;
+BEGIN
+    IF wanted_ms IS NULL THEN RETURN 0; END IF;
+    UPDATE $schema$.retention r SET unused_since = NULL WHERE r.keep_ms = wanted_ms RETURNING r.class INTO found;
+    IF found IS NOT NULL THEN RETURN found; END IF;
+    SELECT min(c) INTO found FROM generate_series(1, 15) c WHERE NOT EXISTS (SELECT FROM $schema$.retention r WHERE r.class = c);
+    IF found IS NULL THEN
+        RAISE EXCEPTION 'a retention of % ms would be the 17th: 16 different ones are in use. Give the queue one of those, or change other queues and '
+            'wait until what they kept is gone', wanted_ms USING ERRCODE = '54000';
+    END IF;
+    INSERT INTO $schema$.retention(class, keep_ms) VALUES (found, wanted_ms);
+    RETURN found;
+END $$;
+
+CREATE FUNCTION $schema$.set_queue_(queue_name text, is_paused boolean, most bigint, complete_ms bigint, dead_ms bigint, cancelled_ms bigint)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    complete smallint; dead smallint; cancelled smallint;
+BEGIN
+    PERFORM pg_advisory_xact_lock(hashtextextended('$schema_name$', 7005));
+    complete := $schema$.class_of_(complete_ms);
+    dead := $schema$.class_of_(dead_ms);
+    cancelled := $schema$.class_of_(cancelled_ms);
+    INSERT INTO $schema$.queue AS q (name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms, class_complete, class_dead, class_cancelled)
+    VALUES (queue_name, is_paused, most, complete_ms, dead_ms, cancelled_ms, complete, dead, cancelled)
+    ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, cap = excluded.cap, keep_complete_ms = excluded.keep_complete_ms,
+        keep_dead_ms = excluded.keep_dead_ms, keep_cancelled_ms = excluded.keep_cancelled_ms, class_complete = excluded.class_complete,
+        class_dead = excluded.class_dead, class_cancelled = excluded.class_cancelled;
+END $$;
+
+-- Frees classes that nothing refers to. Not at once: a task that is being settled now may have read its queue's class
+-- before that was changed, and its history table comes with its commit.
+CREATE FUNCTION $schema$.retire_classes_() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    at timestamptz := $schema$.now_();
+BEGIN
+    IF NOT EXISTS (SELECT FROM $schema$.retention WHERE class > 0) THEN RETURN; END IF;
+    PERFORM pg_advisory_xact_lock(hashtextextended('$schema_name$', 7005));
+    UPDATE $schema$.retention r SET unused_since = CASE WHEN u.unused THEN coalesce(r.unused_since, at) END
+    FROM (SELECT x.class, NOT EXISTS (SELECT FROM $schema$.queue q WHERE x.class IN (q.class_complete, q.class_dead, q.class_cancelled))
+              AND NOT EXISTS (SELECT FROM $schema$.leaf l WHERE l.parent = 'history' AND l.part % 16 = x.class) AS unused
+          FROM $schema$.retention x) u
+    WHERE u.class = r.class AND r.class > 0 AND u.unused <> (r.unused_since IS NOT NULL);
+    DELETE FROM $schema$.retention WHERE class > 0 AND unused_since <= at - interval '1 hour';
+END $$;
+
 SELECT $schema$.begin_period_();

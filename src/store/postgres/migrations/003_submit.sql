@@ -2,8 +2,11 @@
 --
 --   SELECT $schema$.submit('{"type": "mail.send", "input": {"to": "ann"}, "idempotency_key": "order 77"}');
 --
--- Answers {"id": "…", "kind": "created" | "existing"}. What is wrong is an exception that names the field; so are a
--- conflict and a full queue, because a producer that overlooks them would lose the task.
+-- Answers {"id": "…", "kind": "created" | "existing" | "throttled"}. What is wrong is an exception that names the field;
+-- so are a conflict and a full queue, because a producer that overlooks them would lose the task.
+--
+-- The caller's transaction may stay open for long, so nothing here keeps others waiting who do not use the same key:
+-- no row that somebody else may want to make, no lock on the type. Only a queue with a cap is entered one by one.
 
 CREATE FUNCTION $schema$.check_name_(field text, value text, most int) RETURNS text LANGUAGE plpgsql IMMUTABLE
     SET search_path = pg_catalog, pg_temp AS $$
@@ -84,18 +87,74 @@ END $$;
 CREATE FUNCTION $schema$.digest_line_(name text, value text) RETURNS text LANGUAGE sql IMMUTABLE AS
     $$SELECT CASE WHEN value IS NULL THEN '' ELSE name || ':' || octet_length(value) || ':' || value || E'\n' END$$;
 
-CREATE FUNCTION $schema$.lane_of_(queue_name text, type_name text, tenant_id bigint, prio int) RETURNS int LANGUAGE plpgsql
-    SET search_path = pg_catalog, pg_temp AS $$
-DECLARE found int;
+-- A number as the digest has it: whole ones by their digits, others by the shortest that reads back the same.
+CREATE FUNCTION $schema$.digest_number_(value text) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS
+    $$SELECT CASE WHEN value !~ '[.eE]' THEN value ELSE f.t || CASE WHEN f.t ~ '[.eE]' THEN '' ELSE '.0' END END
+      FROM (SELECT value::float8::text AS t) f$$;
+
+-- JSON as the digest has it: no spaces, members in the order of their names' bytes.
+CREATE FUNCTION $schema$.digest_json_(value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    LOOP
-        SELECT l.id INTO found FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
-        WHERE q.name = queue_name AND l.type = type_name AND l.tenant = tenant_id AND l.priority = prio AND NOT l.suspect;
-        IF found IS NOT NULL THEN RETURN found; END IF;
-        INSERT INTO $schema$.queue(name) VALUES (queue_name) ON CONFLICT (name) DO NOTHING;
-        INSERT INTO $schema$.lane(queue, type, tenant, priority, suspect)
-        SELECT q.id, type_name, tenant_id, prio, false FROM $schema$.queue q WHERE q.name = queue_name ON CONFLICT DO NOTHING;
-    END LOOP;
+    RETURN CASE jsonb_typeof(value)
+        WHEN 'object' THEN '{' || coalesce((SELECT string_agg(to_jsonb(m.key)::text || ':' || $schema$.digest_json_(m.value), ',' ORDER BY m.key COLLATE "C")
+                                            FROM jsonb_each(value) m), '') || '}'
+        WHEN 'array' THEN '[' || coalesce((SELECT string_agg($schema$.digest_json_(e.value), ',' ORDER BY e.n)
+                                           FROM jsonb_array_elements(value) WITH ORDINALITY e(value, n)), '') || ']'
+        WHEN 'number' THEN $schema$.digest_number_(value::text)
+        ELSE value::text END;
+END $$;
+
+CREATE FUNCTION $schema$.check_number_(field text, value jsonb, lowest numeric, highest numeric, whole boolean) RETURNS text LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF jsonb_typeof(value) IS DISTINCT FROM 'number' OR (whole AND value::text::numeric <> trunc(value::text::numeric))
+        OR value::text::numeric NOT BETWEEN lowest AND highest THEN
+        RAISE EXCEPTION '% is %; give a % between % and %', field, left(value::text, 64), CASE WHEN whole THEN 'whole number' ELSE 'number' END, lowest, highest
+            USING ERRCODE = '22023';
+    END IF;
+    -- A factor of 2 is 2.0: it need not be whole.
+    RETURN CASE WHEN whole THEN trunc(value::text::numeric)::text ELSE $schema$.digest_number_(value::text || CASE WHEN value::text ~ '[.]' THEN '' ELSE '.0' END) END;
+END $$;
+
+-- A retry policy as it is stored and digested everywhere: every field, in one order.
+CREATE FUNCTION $schema$.check_retry_(given jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    r jsonb := '{"kind": "exponential", "on": "retryable", "max_attempts": 20, "first_delay_ms": 1000, "max_delay_ms": 3600000, "factor": 2.0, "jitter": 0.2}';
+    field text; delays text;
+BEGIN
+    IF given IS NULL THEN RETURN NULL; END IF;
+    IF jsonb_typeof(given) <> 'object' THEN RAISE EXCEPTION 'retry is %; give an object', left(given::text, 64) USING ERRCODE = '22023'; END IF;
+    SELECT k INTO field FROM jsonb_object_keys(given) k WHERE NOT r ? k AND k <> 'delays_ms' LIMIT 1;
+    IF field IS NOT NULL THEN
+        RAISE EXCEPTION 'retry.% is unknown; the fields are kind, on, max_attempts, first_delay_ms, max_delay_ms, factor, jitter, delays_ms', left(field, 64)
+            USING ERRCODE = '22023';
+    END IF;
+    r := r || given;
+    IF coalesce(r ->> 'kind', '') NOT IN ('exponential', 'fixed', 'list') THEN
+        RAISE EXCEPTION 'retry.kind is %; use exponential, fixed or list', left((r -> 'kind')::text, 64) USING ERRCODE = '22023';
+    END IF;
+    IF coalesce(r ->> 'on', '') NOT IN ('retryable', 'all', 'none') THEN
+        RAISE EXCEPTION 'retry.on is %; use retryable, all or none', left((r -> 'on')::text, 64) USING ERRCODE = '22023';
+    END IF;
+    IF jsonb_typeof(coalesce(r -> 'delays_ms', '[]')) <> 'array' OR jsonb_array_length(coalesce(r -> 'delays_ms', '[]')) > 1000 THEN
+        RAISE EXCEPTION 'retry.delays_ms is %; give an array of at most 1000 milliseconds', left((r -> 'delays_ms')::text, 64) USING ERRCODE = '22023';
+    END IF;
+    SELECT string_agg($schema$.check_number_('retry.delays_ms', e.value, 0, 316224000000, true), ',' ORDER BY e.n) INTO delays
+    FROM jsonb_array_elements(coalesce(r -> 'delays_ms', '[]')) WITH ORDINALITY e(value, n);
+    IF r ->> 'kind' = 'list' AND delays IS NULL THEN
+        RAISE EXCEPTION 'retry.delays_ms is empty; a list policy needs at least one delay' USING ERRCODE = '22023';
+    END IF;
+    field := '{"kind":"' || (r ->> 'kind') || '","on":"' || (r ->> 'on')
+        || '","max_attempts":' || $schema$.check_number_('retry.max_attempts', r -> 'max_attempts', 0, 1000000, true)
+        || ',"first_delay_ms":' || $schema$.check_number_('retry.first_delay_ms', r -> 'first_delay_ms', 0, 316224000000, true)
+        || ',"max_delay_ms":' || $schema$.check_number_('retry.max_delay_ms', r -> 'max_delay_ms', 0, 316224000000, true)
+        || ',"factor":' || $schema$.check_number_('retry.factor', r -> 'factor', 1, 1000, false)
+        || ',"jitter":' || $schema$.check_number_('retry.jitter', r -> 'jitter', 0, 1, false)
+        || coalesce(',"delays_ms":[' || delays || ']', '') || '}';
+    IF r ->> 'kind' = 'exponential' AND (r ->> 'max_delay_ms')::bigint < (r ->> 'first_delay_ms')::bigint THEN
+        RAISE EXCEPTION 'retry.max_delay_ms is %; it must not be below first_delay_ms (%)', r ->> 'max_delay_ms', r ->> 'first_delay_ms' USING ERRCODE = '22023';
+    END IF;
+    RETURN field;
 END $$;
 
 CREATE FUNCTION $schema$.submit(request jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -106,10 +165,14 @@ DECLARE
     tenant_id bigint; type_name text; queue_name text; prio int; timeout_ms bigint; delay_ms bigint; run_at timestamptz; start_by timestamptz;
     tag_list text[]; idem text; uniq text; who text; body text; parent_id bigint; hash text; task bigint; lane_id int; policy_id int; flag int; due timestamptz;
     place bigint; at timestamptz; idem_row $schema$.idem_key%ROWTYPE; existing bigint; queue_id int; most bigint; mask int;
+    policy text; throttle_name text; throttle_ms bigint; throttled bigint;
 BEGIN
     IF jsonb_typeof(r) IS DISTINCT FROM 'object' THEN RAISE EXCEPTION 'the request is not an object' USING ERRCODE = '22023'; END IF;
-    SELECT k INTO field FROM jsonb_object_keys(r) k WHERE k NOT IN ('type', 'input', 'tenant', 'queue', 'priority', 'timeout', 'delay', 'run_at', 'start_by',
-        'tags', 'idempotency_key', 'unique_key', 'unique_policy', 'actor', 'parent', 'notify') LIMIT 1;
+    IF r ? 'debounce' THEN
+        RAISE EXCEPTION 'debounce is not to be had from SQL; submit through the program or the library, or use unique_key or throttle' USING ERRCODE = '0A000';
+    END IF;
+    SELECT k INTO field FROM jsonb_object_keys(r) k WHERE k NOT IN ('type', 'input', 'tenant', 'queue', 'priority', 'retry', 'timeout', 'delay', 'run_at',
+        'start_by', 'tags', 'idempotency_key', 'unique_key', 'unique_policy', 'throttle', 'actor', 'parent', 'notify') LIMIT 1;
     IF field IS NOT NULL THEN RAISE EXCEPTION 'unknown field "%"', left(field, 64) USING ERRCODE = '22023'; END IF;
     -- An explicit null is the same as nothing, but for the input.
     r := jsonb_strip_nulls(r - 'input') || CASE WHEN r ? 'input' THEN jsonb_build_object('input', r -> 'input') ELSE '{}' END;
@@ -136,9 +199,18 @@ BEGIN
     tag_list := $schema$.check_tags_(r -> 'tags');
     idem := nullif($schema$.check_text_('idempotency_key', r ->> 'idempotency_key', 256), '');
     uniq := nullif($schema$.check_text_('unique_key', r ->> 'unique_key', 256), '');
-    who := nullif($schema$.check_text_('actor', coalesce(r ->> 'actor', 'sql:' || session_user), 128), '');
+    -- Who is logged in is always told; whom it says it asks for comes after.
+    who := left('sql:' || session_user || coalesce(' ' || nullif($schema$.check_text_('actor', r ->> 'actor', 128), ''), ''), 128);
     IF coalesce(r ->> 'unique_policy', 'return_existing') NOT IN ('return_existing', 'error') THEN
-        RAISE EXCEPTION 'unique_policy is "%"; here it is return_existing or error', left(r ->> 'unique_policy', 64) USING ERRCODE = '22023';
+        RAISE EXCEPTION 'unique_policy is "%"; from SQL it is return_existing or error', left(r ->> 'unique_policy', 64) USING ERRCODE = '22023';
+    END IF;
+    policy := $schema$.check_retry_(r -> 'retry');
+    IF r ? 'throttle' THEN
+        throttle_name := nullif($schema$.check_text_('throttle.key', r #>> '{throttle,key}', 256), '');
+        throttle_ms := $schema$.check_duration_('throttle.period', r #> '{throttle,period}', 316224000000);
+        IF throttle_name IS NULL OR coalesce(throttle_ms, 0) = 0 THEN
+            RAISE EXCEPTION 'throttle is %; give {"key": …, "period": …}', left((r -> 'throttle')::text, 64) USING ERRCODE = '22023';
+        END IF;
     END IF;
     body := coalesce((r -> 'input')::text, 'null');
     IF octet_length(body) > 1048576 THEN
@@ -146,18 +218,22 @@ BEGIN
     END IF;
 
     -- The same digest as everywhere, so that a key means the same through every door.
-    hash := encode(sha256(convert_to($schema$.digest_line_('tenant', tenant_id::text) || $schema$.digest_line_('type', type_name)
-        || $schema$.digest_line_('input', body) || $schema$.digest_line_('queue', queue_name) || $schema$.digest_line_('priority', prio::text)
-        || $schema$.digest_line_('timeout', timeout_ms::text) || $schema$.digest_line_('delay', delay_ms::text)
-        || $schema$.digest_line_('run_at', (extract(epoch FROM run_at) * 1000000)::bigint::text)
-        || $schema$.digest_line_('start_by', (extract(epoch FROM start_by) * 1000000)::bigint::text)
-        || coalesce((SELECT string_agg($schema$.digest_line_('tag', t), '' ORDER BY t COLLATE "C") FROM unnest(tag_list) t), '')
-        || $schema$.digest_line_('parent', parent_id::text), 'UTF8')), 'hex');
+    IF idem IS NOT NULL THEN
+        hash := encode(sha256(convert_to($schema$.digest_line_('tenant', tenant_id::text) || $schema$.digest_line_('type', type_name)
+            || $schema$.digest_line_('input', $schema$.digest_json_(body::jsonb)) || $schema$.digest_line_('queue', queue_name) || $schema$.digest_line_('priority', prio::text)
+            || $schema$.digest_line_('retry', policy)
+            || $schema$.digest_line_('timeout', timeout_ms::text) || $schema$.digest_line_('delay', delay_ms::text)
+            || $schema$.digest_line_('run_at', (extract(epoch FROM run_at) * 1000000)::bigint::text)
+            || $schema$.digest_line_('start_by', (extract(epoch FROM start_by) * 1000000)::bigint::text)
+            || coalesce((SELECT string_agg($schema$.digest_line_('tag', t), '' ORDER BY t COLLATE "C") FROM unnest(tag_list) t), '')
+            || $schema$.digest_line_('throttle.period', throttle_ms::text) || $schema$.digest_line_('parent', parent_id::text), 'UTF8')), 'hex');
+    END IF;
 
-    IF idem IS NOT NULL OR uniq IS NOT NULL THEN
+    IF idem IS NOT NULL OR uniq IS NOT NULL OR throttle_name IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(k.h) FROM (
             SELECT DISTINCT hashtextextended('$schema_name$ key ' || n, 7004) AS h FROM (VALUES
                 (CASE WHEN idem IS NOT NULL THEN '3 ' || tenant_id || '  ' || idem END),
+                (CASE WHEN throttle_name IS NOT NULL THEN '2 ' || tenant_id || ' ' || type_name || ' ' || throttle_name END),
                 (CASE WHEN uniq IS NOT NULL THEN '0 ' || tenant_id || ' ' || type_name || ' ' || uniq END)) v(n)
             WHERE n IS NOT NULL ORDER BY 1) k;
     END IF;
@@ -169,27 +245,32 @@ BEGIN
             RAISE EXCEPTION 'idempotency_key "%" stands for task % with another request: use a new key, or repeat the same request', idem, idem_row.task USING ERRCODE = '23505';
         END IF;
     END IF;
-    IF uniq IS NOT NULL THEN
+    IF throttle_name IS NOT NULL THEN
+        SELECT k.task INTO throttled FROM $schema$.throttle_key k WHERE k.tenant = tenant_id AND k.type = type_name AND k.key = throttle_name AND k.until > at;
+    END IF;
+    IF uniq IS NOT NULL AND throttled IS NULL THEN
         SELECT k.task INTO existing FROM $schema$.live_key k WHERE k.tenant = tenant_id AND k.kind = 0 AND k.type = type_name AND k.key = uniq;
         IF existing IS NOT NULL AND r ->> 'unique_policy' = 'error' THEN
             RAISE EXCEPTION 'task % with unique_key "%" is not finished: wait for it or cancel it', existing, uniq USING ERRCODE = '23505';
         END IF;
     END IF;
 
+    existing := coalesce(throttled, existing);
     IF existing IS NULL THEN
-        -- A type that is being registered just now is waited for.
+        -- A type that is being registered just now is not waited for, nor kept waiting: a task that was accepted before
+        -- its type was known is found by the next registration or housekeeping.
         SELECT * INTO known FROM $schema$.task_type d WHERE d.name = type_name;
-        IF known.name IS NULL THEN
-            PERFORM pg_advisory_xact_lock_shared(hashtextextended('$schema_name$ type ' || type_name, 7003));
-            SELECT * INTO known FROM $schema$.task_type d WHERE d.name = type_name;
-        END IF;
-        mask := (queue_name IS NOT NULL)::int + (prio IS NOT NULL)::int * 2 + (timeout_ms IS NOT NULL)::int * 8;
+        mask := (queue_name IS NOT NULL)::int + (prio IS NOT NULL)::int * 2 + (policy IS NOT NULL)::int * 4 + (timeout_ms IS NOT NULL)::int * 8;
         queue_name := coalesce(queue_name, known.queue, 'default');
         prio := coalesce(prio, known.priority, 128);
         timeout_ms := nullif(coalesce(timeout_ms, known.timeout_ms, 0), 0);
-        lane_id := $schema$.lane_of_(queue_name, type_name, tenant_id, prio);
-        INSERT INTO $schema$.policy(retry) VALUES (coalesce(known.retry, '{}')) ON CONFLICT (retry) DO NOTHING;
-        SELECT p.id INTO policy_id FROM $schema$.policy p WHERE p.retry = coalesce(known.retry, '{}');
+        -- A new queue would be visible to nobody until the caller commits, and whoever wants the same one would wait for that.
+        IF NOT EXISTS (SELECT FROM $schema$.queue q WHERE q.name = queue_name) THEN
+            RAISE EXCEPTION 'queue "%" does not exist; make it with "stint queue resume %", or submit to it through the program once', queue_name, queue_name
+                USING ERRCODE = '22023';
+        END IF;
+        lane_id := $schema$.lane_of_(queue_name, type_name, tenant_id, prio, false);
+        policy_id := $schema$.policy_of_(coalesce(policy, known.retry, '{}'));
         SELECT q.id, q.cap INTO queue_id, most FROM $schema$.queue q WHERE q.name = queue_name;
         IF most IS NOT NULL THEN
             PERFORM FROM $schema$.queue q WHERE q.id = queue_id FOR NO KEY UPDATE;
@@ -210,14 +291,15 @@ BEGIN
         ELSE
             INSERT INTO $schema$.later(due, task, lane, flags) VALUES (due, task, lane_id, flag);
         END IF;
-        BEGIN
-            INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, span, ids)
-            VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 0, NULL, 0, 0, 1, who, int8range(task, task, '[]'), ARRAY[task]);
-        EXCEPTION WHEN check_violation THEN
-            PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
-            INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, span, ids)
-            VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 0, NULL, 0, 0, 1, who, int8range(task, task, '[]'), ARRAY[task]);
-        END;
+        -- Housekeeping makes them a week ahead.
+        PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
+        INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, span, ids)
+        VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 0, NULL, 0, 0, 1, who, int8range(task, task, '[]'), ARRAY[task]);
+        IF throttle_name IS NOT NULL THEN
+            INSERT INTO $schema$.throttle_key(tenant, type, key, task, until)
+            VALUES (tenant_id, type_name, throttle_name, task, at + throttle_ms * interval '1 millisecond')
+            ON CONFLICT ON CONSTRAINT throttle_key_pkey DO UPDATE SET task = excluded.task, until = excluded.until;
+        END IF;
         IF uniq IS NOT NULL THEN
             INSERT INTO $schema$.live_key(tenant, kind, type, key, task) VALUES (tenant_id, 0, type_name, uniq, task);
         END IF;
@@ -227,6 +309,6 @@ BEGIN
         INSERT INTO $schema$.idem_key(tenant, key, task, hash, expires_at) VALUES (tenant_id, idem, coalesce(existing, task), hash, at + interval '7 days')
         ON CONFLICT ON CONSTRAINT idem_key_pkey DO UPDATE SET task = excluded.task, hash = excluded.hash, expires_at = excluded.expires_at;
     END IF;
-    RETURN jsonb_build_object('id', coalesce(existing, task)::text, 'kind', CASE WHEN existing IS NULL THEN 'created' ELSE 'existing' END);
+    RETURN jsonb_build_object('id', coalesce(existing, task)::text, 'kind', CASE WHEN throttled IS NOT NULL THEN 'throttled' WHEN existing IS NULL THEN 'created' ELSE 'existing' END);
 END $$;
 REVOKE ALL ON FUNCTION $schema$.submit(jsonb) FROM PUBLIC;

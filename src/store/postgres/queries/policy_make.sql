@@ -1,1 +1,1 @@
-INSERT INTO $schema$.policy(retry) VALUES ($1::text) ON CONFLICT (retry) DO UPDATE SET retry = excluded.retry RETURNING id
+SELECT $schema$.policy_of_($1::text)

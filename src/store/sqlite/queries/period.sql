@@ -25,6 +25,12 @@ LIMIT 1;
 -- name: live_between
 SELECT id FROM stint_task WHERE id BETWEEN ? AND ? LIMIT ?;
 
+-- name: kept_between
+-- Finished, but a live parent may still read it.
+SELECT h.id FROM stint_history_{p} h
+WHERE h.parent IS NOT NULL AND h.id BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM stint_task p WHERE p.id = h.parent)
+LIMIT ?;
+
 -- name: audit_range
 SELECT min(task), max(task) FROM stint_audit_{p};
 

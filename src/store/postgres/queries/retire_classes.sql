@@ -1,0 +1,1 @@
+SELECT $schema$.retire_classes_()
