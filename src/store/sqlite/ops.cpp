@@ -225,6 +225,7 @@ bool Ops::Exists(TaskId id) {
 void Ops::Move(TaskRow& row, std::optional<State> from, Event event, const Why& why) {
     std::optional<State> to = Next(from, event);
     CHECK_WHY(to.has_value(), EventName(event));
+    LeaveLater(row);
     if (from && !IsTerminal(*from)) Count(0, row.lane, *from, -1);
     if (!IsTerminal(*to)) Count(0, row.lane, *to, 1);
     row.state = *to;
@@ -312,10 +313,17 @@ void Ops::NoteWaiting(const TaskRow& row) {
     if (row.wait == Wait::kLaterSuspect) lane.later_suspect.Note(row.due_at);
 }
 
+// It may have been the lane's first to become due: a claim looks again.
+void Ops::LeaveLater(const TaskRow& row) {
+    if (row.wait == Wait::kLater) lanes_.At(row.lane).later.known = false;
+    if (row.wait == Wait::kLaterSuspect) lanes_.At(row.lane).later_suspect.known = false;
+}
+
 void Ops::ChangeLane(TaskRow& row, std::string_view queue) {
     const Lane& old = lanes_.At(row.lane);
     const Lane& lane = lanes_.Of(old.tenant, queue, old.type);
     if (lane.id == row.lane) return;
+    LeaveLater(row);
     Count(0, row.lane, row.state, -1);
     Count(0, lane.id, row.state, 1);
     row.lane = lane.id;

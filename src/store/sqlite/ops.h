@@ -132,6 +132,7 @@ private:
     void Finish(TaskRow& row);
     void ToWaiting(TaskRow& row, Time due_at);  // sets due_at, wait and the lane's hints
     void NoteWaiting(const TaskRow& row);
+    void LeaveLater(const TaskRow& row);
     void ChangeLane(TaskRow& row, std::string_view queue);  // to another queue
     void EndAttempt(const TaskRow& row, const Ending& ending);
     void RaiseIds(TaskId used);
