@@ -87,6 +87,10 @@ std::string Connection::PragmaText(const std::string& name) {
     return rows.Next() ? rows.String(0) : std::string();
 }
 
+void Connection::Interrupt() {
+    sqlite3_interrupt(handle_);
+}
+
 bool Connection::in_transaction() const {
     return sqlite3_get_autocommit(handle_) == 0;
 }

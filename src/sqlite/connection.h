@@ -56,6 +56,7 @@ public:
     std::int64_t Pragma(const std::string& name);  // its integer value
     std::string PragmaText(const std::string& name);
     bool in_transaction() const;
+    void Interrupt();  // what runs now fails; the one call that another thread may make
     sqlite3* handle() { return handle_; }
 
 private:

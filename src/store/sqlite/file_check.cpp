@@ -1,7 +1,5 @@
 #include "store/sqlite/file_check.h"
 
-#include <sqlite3.h>
-
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -28,7 +26,7 @@ FileCheck::~FileCheck() {
     stop_ = true;
     // A statement that begins after it would not hear of an interruption.
     do {
-        sqlite3_interrupt(db_.handle());
+        db_.Interrupt();
     } while (!done_.try_acquire_for(std::chrono::milliseconds{10}));
 }
 
