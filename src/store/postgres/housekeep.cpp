@@ -116,6 +116,17 @@ std::vector<CheckFinding> PostgresStore::Check() {
         db_.sql.check_orphans,
         [](const Rows& rows) { return rows.Text(0, 0); }
     );
+    CheckFinding& policies = findings.emplace_back();
+    policies.what = "every retry policy can be read";
+    Rows stored = db_.ReadPlanned(db_.sql.check_policies);
+    for (int i = 0; i < stored.size(); ++i) {
+        auto policy = RetryFromJson(stored.View(i, 1));
+        if (policy) continue;
+        policies.ok = false;
+        policies.detail = fmt::format(
+            "policy {} is taken for the default: {}", stored.Int(i, 0), policy.error().message
+        );
+    }
     return findings;
 }
 

@@ -203,6 +203,82 @@ TEST_F(SchemaTest, AttemptsOutliveTheirPeriodWhileATaskOfTheNextIsThere) {
     EXPECT_THAT(store->Attempts(id), ::testing::SizeIs(2));
 }
 
+TEST_F(SchemaTest, APolicyThatCannotBeReadStopsNobody) {
+    auto store = OpenPostgresStore(options_);
+    Ask(R"(SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))");
+    Ask(R"(SELECT $s.submit('{"type": "t"}'))");
+    Ask(R"(UPDATE $s.policy SET retry = '{"kind":"of tomorrow"}' WHERE retry <> '{}')");
+    SessionId session = base::SystemRandom().MakeId<SessionId>();
+    store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::minutes{1}});
+    EXPECT_EQ(store->Claim({.session = session, .limit = 5, .types = {"t"}}).leases.size(), 2u);
+    schema_->AdvanceTime(std::chrono::minutes{5});
+    EXPECT_EQ(store->Reclaim({}).tasks.size(), 2u);
+    EXPECT_EQ(store->List({}).tasks.size(), 2u);
+    std::string found;
+    for (const CheckFinding& finding : store->Check()) found += finding.detail;
+    EXPECT_THAT(found, HasSubstr("of tomorrow"));
+}
+
+// ---- plans -------------------------------------------------------------------------------------
+
+// The server counts sequential scans of each table; a connection tells its own when it closes.
+TEST_F(SchemaTest, TheHotAndTheListStatementsNeverScanATable) {
+    options_.url =
+        stint::testing::WithParameter(options_.url, "application_name=" + schema_->name());
+    {
+        auto store = OpenPostgresStore(options_);
+        Lived(*store);
+        NewTask task{.type = "t", .queue = "q"};
+        store->Submit({&task, 1});
+    }
+    // Another 50 000 live ones and as many finished, like those two.
+    Ask("INSERT INTO $s.live SELECT v.id + n * 64, v.pos + n, v.created_at, v.due_at, v.lane, "
+        "v.policy, v.flags, v.explicit, v.timeout_ms, v.parent, v.start_by, CASE WHEN n % 100 = 0 "
+        "THEN '{rare}'::text[] END, NULL, NULL, NULL, v.input FROM $s.live v, "
+        "generate_series(10, 50000) n");
+    Ask("INSERT INTO $s.ready SELECT v.pos, v.id, v.lane, v.flags FROM $s.live v WHERE NOT EXISTS "
+        "(SELECT FROM $s.ready r WHERE r.task = v.id)");
+    Ask("INSERT INTO $s.history SELECT (x.h).* FROM (SELECT jsonb_populate_record(h, "
+        "jsonb_build_object('id', h.id + n * 64)) AS h FROM $s.history h, "
+        "generate_series(10, 50000) n) x");
+    schema_->connection().Script(In("ANALYZE $s.live; ANALYZE $s.ready; ANALYZE $s.history"));
+    auto scans = [&] {
+        while (Ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
+                   Params().Text(schema_->name()))
+                   .Int(0, 0) > 0) {
+            std::this_thread::yield();
+        }
+        Ask("SELECT pg_stat_clear_snapshot()");
+        return Ask("SELECT coalesce(sum(seq_scan), 0)::bigint FROM pg_stat_all_tables WHERE "
+                   "schemaname = $1 AND (relname IN ('live', 'ready') OR relname LIKE 'history%')",
+                   Params().Text(schema_->name()))
+            .Int(0, 0);
+    };
+    Ask("SELECT pg_stat_force_next_flush()");
+    std::int64_t before = scans();
+    {
+        auto store = OpenPostgresStore(options_);
+        SessionId session = base::SystemRandom().MakeId<SessionId>();
+        store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::hours{1}});
+        EXPECT_EQ(
+            store->Claim({.session = session, .limit = 10, .types = {"t"}}).leases.size(), 10u
+        );
+        for (const TaskFilter& filter : std::vector<TaskFilter>{
+                 {},
+                 {.states = {State::kOpen}},
+                 {.states = {State::kComplete}},
+                 {.types = {"t"}},
+                 {.queues = {"q"}},
+                 {.tags = {"rare"}},
+                 {.types = {"nobody"}}}) {
+            TaskPage page = store->List({.filter = filter, .limit = 20});
+            EXPECT_EQ(page.tasks.empty(), filter.types == std::vector<std::string>{"nobody"});
+            for (const TaskRecord& task : page.tasks) EXPECT_TRUE(store->Get(task.id).has_value());
+        }
+    }
+    EXPECT_EQ(scans(), before);
+}
+
 // ---- submitting from SQL -----------------------------------------------------------------------
 
 TEST_F(SchemaTest, ATaskFromSqlIsLikeAnyOther) {

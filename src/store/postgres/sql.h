@@ -12,7 +12,8 @@ namespace stint::store::pg {
 // clang-format off
 #define STINT_PG_QUERIES(X)                                                                     \
     X(attempts_of) X(audit_all) X(audit_of) X(begin_period) X(cancel_running)                   \
-    X(check_leases) X(check_orphans) X(check_replay) X(claim) X(claim_idle) X(close_session)    \
+    X(check_leases) X(check_orphans) X(check_policies) X(check_replay) X(claim) X(claim_idle)   \
+    X(close_session)                                                                            \
     X(complete) X(counts_history) X(counts_live) X(drop_candidates) X(drop_leaf)                \
     X(edit_live) X(expire_keys) X(expire_sessions) X(finish) X(finished_of)                     \
     X(forget_sessions) X(go_outside) X(held_leases) X(history_of) X(idem_of) X(ids_exist)       \

@@ -1,0 +1,1 @@
+SELECT id, retry FROM $schema$.policy ORDER BY id
