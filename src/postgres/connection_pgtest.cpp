@@ -284,7 +284,8 @@ TEST_F(TransactionTest, AnErrorOfTheConnectionInAnswerToCommitLeavesTheOutcomeUn
                 $$ BEGIN RAISE 'lost' USING ERRCODE = '{}'; END $$;
             DROP TRIGGER IF EXISTS lost ON transaction_test;
             CREATE CONSTRAINT TRIGGER lost AFTER INSERT ON transaction_test
-                DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION transaction_test_lost())",
+                DEFERRABLE INITIALLY DEFERRED FOR EACH ROW
+                EXECUTE FUNCTION transaction_test_lost())",
             state
         ));
         Transaction transaction(*connection_);

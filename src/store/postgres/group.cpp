@@ -10,6 +10,13 @@ constexpr std::size_t kTasksAtOnce = 1'000;
 // A batch of this size is worth a transaction of its own.
 constexpr std::size_t kLarge = 100;
 
+// Each gets an exception of its own: callers on other threads may look at theirs as long as they
+// like.
+template <class Requests, class Error>
+void FailEach(const Requests& group, const Error& error) {
+    for (auto* request : group) request->failure = std::make_exception_ptr(Error(error.what()));
+}
+
 }  // namespace
 
 std::vector<SubmitReply> GroupSubmit::Submit(std::span<const NewTask> tasks) {
@@ -66,10 +73,10 @@ void GroupSubmit::Lead(const std::vector<Request*>& group) {
             request->replies.assign(next, end);
             next = end;
         }
-    } catch (const Unavailable&) {
-        for (Request* request : group) request->failure = std::current_exception();
-    } catch (const CommitUnknown&) {
-        for (Request* request : group) request->failure = std::current_exception();
+    } catch (const Unavailable& error) {
+        FailEach(group, error);
+    } catch (const CommitUnknown& error) {
+        FailEach(group, error);
     } catch (const std::exception&) {
         // Nothing was stored, and only one of them may be to blame.
         for (Request* request : group) Alone(*request);
