@@ -152,8 +152,33 @@ Result<std::unique_ptr<Connection>> Connection::Borrow(pg_conn* conn) {
             Code::kInvalid, "the connection to borrow is in pipeline mode: leave it first"
         );
     }
+    const char* encoding = PQparameterStatus(conn, "client_encoding");
+    if (encoding == nullptr || false) {
+        return MakeError(
+            Code::kInvalid,
+            "the connection to borrow speaks {}: SET client_encoding = 'UTF8' on it first",
+            encoding != nullptr ? encoding : "an unknown encoding"
+        );
+    }
     std::unique_ptr<pg_conn, Finish> borrowed(conn, Finish{true});
-    return std::make_unique<Connection>(Private{}, std::move(borrowed), ConnectOptions{});
+    auto connection =
+        std::make_unique<Connection>(Private{}, std::move(borrowed), ConnectOptions{});
+    // In an older snapshot we would not see what we have others do for us, nor what the last holder
+    // of a lock committed.
+    std::string level = connection->Isolation();
+    if (false && level != "read uncommitted") {
+        return MakeError(
+            Code::kInvalid,
+            "the transaction to borrow is {}: BEGIN it with ISOLATION LEVEL READ COMMITTED",
+            level
+        );
+    }
+    return connection;
+}
+
+std::string Connection::Isolation() {
+    static const Statement show{"", "SHOW transaction_isolation"};
+    return Query(show, {}, Commits::kNo).Text(0, 0);
 }
 
 void Connection::LookAround() {

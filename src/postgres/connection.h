@@ -69,6 +69,7 @@ public:
     static std::unique_ptr<Connection> Open(const ConnectOptions& options);
     // Works on a connection that somebody else owns and has begun a transaction on. Uses neither
     // names nor settings of its own, and leaves it as it was. The error says why it cannot be.
+    // Throws ConnectionLost.
     static Result<std::unique_ptr<Connection>> Borrow(pg_conn* conn);
     ~Connection();
     Connection(const Connection&) = delete;
@@ -109,6 +110,7 @@ public:
     Connection(Private, std::unique_ptr<pg_conn, Finish> conn, const ConnectOptions& options);
 
 private:
+    std::string Isolation();
     void LookAround();
     void Send(const Command& command, bool pipelined);
     void Flush(base::Instant deadline);

@@ -329,6 +329,40 @@ TEST_F(SettleAndReclaim, ASweeperThatDoesNotCheckTheLeaseUndoesAnOutcome) {
     EXPECT_THAT(outcome.violations, Not(IsEmpty()));
 }
 
+// ---- promote × edit ----------------------------------------------------------------------------
+
+TEST_F(Interleave, ATaskThatIsJustBecomingDueCanBeEdited) {
+    TaskId task;
+    std::string refusal;
+    Scenario scenario;
+    scenario.prepare = [&] {
+        Fresh();
+        task = Submit({.delay = std::chrono::seconds{10}});
+        schema_->AdvanceTime(std::chrono::seconds{20});
+        refusal.clear();
+    };
+    scenario.scripts = [&] {
+        Step promote{"promote", [this](Connection& connection) {
+                         Params params;
+                         postgres::AddTexts(params, {});
+                         postgres::AddTexts(params, std::vector<std::string>{"t"});
+                         params.Int4(10);
+                         connection.Query(Statement{"", sql_->promote.sql}, params, Commits::kNo);
+                     }};
+        Step edit{"edit", [&](Connection&) {
+                      Result<void> done = stores_.at("B")->Edit(task, {.input = "7"}, "me");
+                      if (!done) refusal = done.error().message;
+                  }};
+        return std::vector<Script>{{"A", {Begin(), promote, Commit()}}, {"B", {edit}}};
+    };
+    scenario.check = [&] { return refusal.empty() ? Sound() : refusal; };
+    Outcome outcome = RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    EXPECT_EQ(outcome.orders, 4);
+    EXPECT_THAT(outcome.violations, IsEmpty());
+    EXPECT_THAT(outcome.errors, IsEmpty());
+    EXPECT_GT(outcome.waits, 0);
+}
+
 // ---- submit × submit ---------------------------------------------------------------------------
 
 class SubmitTwice : public Interleave {

@@ -1,7 +1,7 @@
 // Joining somebody's own transaction: on a connection of ours (Write), or on theirs (Borrow).
-#include "base/check.h"
 #include "base/result.h"
 #include "store/postgres/store_impl.h"
+#include "store/postgres/submit.h"
 
 namespace stint::store::pg {
 
@@ -11,8 +11,19 @@ const postgres::Statement kSavepoint{"", "SAVEPOINT stint_step"};
 const postgres::Statement kBack{"", "ROLLBACK TO SAVEPOINT stint_step"};
 const postgres::Statement kRelease{"", "RELEASE SAVEPOINT stint_step"};
 
-// Each step is a savepoint: a period table that is missing can be made, on another connection, and
-// the step taken again, without losing what the caller has done before.
+// What the caller may try again, in the words of the store's interface.
+[[noreturn]] void Refuse(const postgres::SqlError& error) {
+    switch (error.fault()) {
+        case postgres::Fault::kOther:
+            throw postgres::SqlError(error);
+        default:
+            throw Unavailable(error.what());
+    }
+}
+
+// Each step is a savepoint: whatever goes wrong in it, the caller's transaction is as it was before
+// the step. A period table that is missing is made, on another connection, and the step taken
+// again.
 class JoinedTransaction final : public store::Transaction {
 public:
     JoinedTransaction(PostgresStore& store, pg::Transaction& whole)
@@ -24,32 +35,47 @@ private:
     template <class Work>
     auto Step(Work&& work) {
         for (int tries = 1;; ++tries) {
+            bool begun = false;
             try {
                 pg::Transaction transaction(connection_, pg::Transaction::Joined{whole_});
                 transaction.Query(kSavepoint);
+                begun = true;
                 auto result = work(transaction);
                 transaction.Defer(kRelease);
                 transaction.Commit();
                 return result;
             } catch (const postgres::SqlError& error) {
                 bool missing = error.fault() == postgres::Fault::kNoPartition;
-                if (!missing || tries > 3) throw;
-                connection_.Query(kBack, {}, postgres::Commits::kNo);
+                if (!missing || tries > 3) Refuse(error);
                 store_.db().MakeLeaf(error);
             } catch (const postgres::ConnectionLost& lost) {
                 throw Unavailable(lost.what());
+            } catch (const std::exception&) {
+                if (begun) GoBack();
+                throw;
             }
+        }
+    }
+    void GoBack() {
+        try {
+            connection_.Query(kBack, {}, postgres::Commits::kNo);
+            connection_.Query(kRelease, {}, postgres::Commits::kNo);
+        } catch (const postgres::ConnectionLost& lost) {
+            throw Unavailable(lost.what());
         }
     }
 
 public:
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
         for (int tries = 1;; ++tries) {
-            auto replies = Step([&](pg::Transaction& transaction) {
-                return store_.SubmitIn(transaction, tasks);
-            });
-            if (replies) return *replies;
-            CHECK_WHY(tries < 100, "types change faster than they can be read");
+            try {
+                return Step([&](pg::Transaction& transaction) {
+                    return store_.SubmitIn(transaction, tasks);
+                });
+            } catch (const OutdatedTypes& outdated) {
+                if (tries == kTypeTries) throw Unavailable(outdated.what());
+                store_.catalog().ReloadTypes();
+            }
         }
     }
     SettleReply Settle(const Settlement& settlement) override {
@@ -96,11 +122,15 @@ Result<void> PostgresStore::Write(const std::function<Result<void>(store::Transa
 }
 
 Result<std::unique_ptr<store::Transaction>> PostgresStore::Borrow(void* native_connection) {
-    auto connection = postgres::Connection::Borrow(static_cast<pg_conn*>(native_connection));
-    if (!connection) return connection.error();
-    std::unique_ptr<store::Transaction> joined =
-        std::make_unique<JoinedTransaction>(*this, std::move(*connection));
-    return joined;
+    try {
+        auto connection = postgres::Connection::Borrow(static_cast<pg_conn*>(native_connection));
+        if (!connection) return connection.error();
+        std::unique_ptr<store::Transaction> joined =
+            std::make_unique<JoinedTransaction>(*this, std::move(*connection));
+        return joined;
+    } catch (const postgres::ConnectionLost& lost) {
+        throw Unavailable(lost.what());
+    }
 }
 
 }  // namespace stint::store::pg

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "store/postgres/pieces.h"
 
 namespace stint::store::pg {
 
@@ -100,7 +101,11 @@ void Changes::Defer(Transaction& transaction, const Sql& sql) {
     }
     if (!attempts_.empty()) transaction.Defer(sql.write_attempts, AttemptParams());
     if (!waiting_.empty()) transaction.Defer(sql.wait, WaitingParams());
-    if (!finished_.empty()) transaction.Defer(sql.finish, FinishParams());
+    auto bytes_of = [](const Finish& finish) { return finish.output.size() + finish.error.size(); };
+    for (const Piece& piece : Pieces(finished_, bytes_of)) {
+        std::span<const Finish> part(finished_.data() + piece.from, piece.count);
+        transaction.Defer(sql.finish, FinishParams(part));
+    }
     if (!outside_.empty()) transaction.Defer(sql.go_outside, OutsideParams());
     if (!audit_.empty()) transaction.Defer(sql.write_audit, AuditParams());
 }
@@ -198,14 +203,14 @@ Params Changes::WaitingParams() const {
     );
 }
 
-Params Changes::FinishParams() const {
+Params Changes::FinishParams(std::span<const Finish> finished) const {
     Column task(oid::kInt8), period(oid::kInt4), state(oid::kInt2), ending(oid::kInt2),
         attempt(oid::kInt4), claim_no(oid::kInt4), generation(oid::kInt4), crashes(oid::kInt4),
         key(oid::kInt8), secret(oid::kInt8), session(oid::kUuid), node(oid::kInt8),
         claimed(oid::kTimestamptz), warning(oid::kBool), flags(oid::kInt2), code(oid::kInt4),
         signal(oid::kInt4), output(oid::kText), error(oid::kText), reason(oid::kText),
         tail(oid::kText);
-    for (const Finish& row : finished_) {
+    for (const Finish& row : finished) {
         const Facts& after = row.after;
         task.array.Int(after.id.value());
         period.array.Int(catalog_.PeriodOf(after.id));

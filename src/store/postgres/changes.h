@@ -118,7 +118,7 @@ private:
     };
     Params AttemptParams() const;
     Params WaitingParams() const;
-    Params FinishParams() const;
+    Params FinishParams(std::span<const Finish> finished) const;
     Params OutsideParams() const;
     Params AuditParams() const;
 

@@ -49,11 +49,14 @@ std::vector<SubmitReply> GroupSubmit::Submit(std::span<const NewTask> tasks) {
 
 std::vector<GroupSubmit::Request*> GroupSubmit::TakeGroup() {
     std::vector<Request*> group;
-    std::size_t tasks = 0;
-    while (!line_.empty() && (group.empty() || tasks + line_.front()->tasks.size() <= kTasksAtOnce)
-    ) {
-        group.push_back(line_.front());
-        tasks += line_.front()->tasks.size();
+    std::size_t tasks = 0, bytes = 0;
+    while (!line_.empty()) {
+        Request* next = line_.front();
+        tasks += next->tasks.size();
+        for (const NewTask& task : next->tasks) bytes += task.input.size();
+        bool fits = tasks <= kTasksAtOnce && bytes <= model::limits::kGroupBytes;
+        if (!group.empty() && !fits) break;
+        group.push_back(next);
         line_.pop_front();
     }
     return group;

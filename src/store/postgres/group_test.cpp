@@ -41,14 +41,16 @@ private:
 };
 
 // Submits `count` single tasks from as many threads behind a first one that is held at the gate.
-std::vector<std::string> Gather(GroupSubmit& group, Gate& gate, int count) {
+std::vector<std::string> Gather(
+    GroupSubmit& group, Gate& gate, int count, const std::string& padding = {}
+) {
     std::counting_semaphore<> lined_up{0};
     base::SetTestPointListener([&](std::string_view name) {
         if (name == "store_postgres.lined_up") lined_up.release();
     });
     std::vector<std::string> answers(static_cast<std::size_t>(count) + 1);
     auto submit = [&](std::size_t i) {
-        NewTask task{.type = "t", .input = std::to_string(i)};
+        NewTask task{.type = "t", .input = std::to_string(i) + padding};
         try {
             answers[i] = group.Submit({&task, 1}).at(0).message;
         } catch (const std::exception& error) {
@@ -103,6 +105,20 @@ TEST(GroupSubmit, ABadMemberFailsAlone) {
     for (std::size_t i = 0; i < answers.size(); ++i) {
         EXPECT_EQ(answers[i], i == 3 ? "bad" : std::to_string(i));
     }
+}
+
+TEST(GroupSubmit, LargeRequestsDoNotShareATransaction) {
+    Gate gate;
+    std::atomic<std::size_t> most{0};
+    GroupSubmit group(
+        gate.Around([&](std::span<const NewTask> tasks) {
+            most = std::max(most.load(), tasks.size());
+            return Answer(tasks);
+        }),
+        1
+    );
+    Gather(group, gate, 6, std::string(1 << 20, 'x'));
+    EXPECT_LE(most.load(), 4u) << "of a megabyte and more each";
 }
 
 TEST(GroupSubmit, ALargeBatchGoesByItself) {

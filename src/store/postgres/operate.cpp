@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/result.h"
+#include "base/test_point.h"
 #include "store/postgres/store_impl.h"
 
 namespace stint::store::pg {
@@ -15,17 +16,48 @@ namespace {
 // A task that is being moved by others may have to be looked for again.
 constexpr int kLooks = 20;
 
+std::string BeingMoved(std::int64_t task) {
+    return fmt::format(
+        "task {} was being moved by others at each of {} looks; try again", task, kLooks
+    );
+}
+
 }  // namespace
 
 std::vector<Facts> PostgresStore::TakeWaiting(
     Transaction& transaction, std::vector<std::int64_t> ids, std::initializer_list<State> states
 ) {
-    Params params;
-    AddInts(params, Sorted(std::move(ids)));
-    ArrayOf numbers(oid::kInt2);
-    for (State state : states) numbers.Int(static_cast<int>(state));
-    numbers.AddTo(params);
-    return ReadFacts(transaction.Query(db_.sql.take_waiting, params));
+    std::vector<Facts> taken;
+    std::vector<std::int64_t> open = Sorted(std::move(ids));
+    for (int look = 0; !open.empty(); ++look) {
+        if (look == kLooks) throw Unavailable(BeingMoved(open.front()));
+        Params params;
+        AddInts(params, open);
+        ArrayOf numbers(oid::kInt2);
+        for (State state : states) numbers.Int(static_cast<int>(state));
+        numbers.AddTo(params);
+        for (Facts& facts : ReadFacts(transaction.Query(db_.sql.take_waiting, params))) {
+            std::erase(open, facts.id.value());
+            taken.push_back(std::move(facts));
+        }
+        if (open.empty()) break;
+        // One that has just become due went from where the statement had found it to where it had
+        // not: it waits all the same.
+        Params rest;
+        AddInts(rest, open);
+        Rows live = transaction.Query(db_.sql.live_ids, rest);
+        open.clear();
+        for (int i = 0; i < live.size(); ++i) {
+            bool wanted =
+                std::find(states.begin(), states.end(), static_cast<State>(live.Int(i, 2))) !=
+                states.end();
+            if (live.Int(i, 1) == 9 && wanted) open.push_back(live.Int(i, 0));
+        }
+    }
+    std::sort(taken.begin(), taken.end(), [](const Facts& a, const Facts& b) {
+        return a.id < b.id;
+    });
+    return taken;
 }
 
 int PostgresStore::LaneWith(int id, bool suspect) {
@@ -75,15 +107,14 @@ void PostgresStore::CancelTaken(
     }
 }
 
-std::vector<CancelReply> PostgresStore::Cancel(
-    std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+// Those of the tasks that were live, and what became of them.
+std::map<TaskId, CancelReply> PostgresStore::CancelLive(
+    std::vector<std::int64_t> tasks, std::string_view actor, const std::string& why
 ) {
-    std::string why(reason);
-    if (why.empty()) why = "cancelled by " + std::string(actor);
-    std::map<TaskId, CancelReply> replies = db_.Run([&](Transaction& transaction) {
+    return db_.Run([&](Transaction& transaction) {
         std::map<TaskId, CancelReply> found;
         Changes changes(catalog_);
-        std::vector<std::int64_t> open = Sorted(Values(tasks));
+        std::vector<std::int64_t> open = tasks;
         for (int look = 0; !open.empty() && look < kLooks; ++look) {
             CancelTaken(
                 TakeWaiting(transaction, open, {State::kOpen, State::kError}),
@@ -114,12 +145,31 @@ std::vector<CancelReply> PostgresStore::Cancel(
         changes.Defer(transaction, db_.sql);
         return found;
     });
-    std::vector<TaskId> missing;
-    for (TaskId task : tasks) {
-        if (!replies.contains(task)) missing.push_back(task);
-    }
-    for (const TaskRecord& record : Records(missing)) {
-        replies[record.id] = {CancelReply::Kind::kAlreadyTerminal, record.state};
+}
+
+std::vector<CancelReply> PostgresStore::Cancel(
+    std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
+) {
+    std::string why(reason);
+    if (why.empty()) why = "cancelled by " + std::string(actor);
+    std::map<TaskId, CancelReply> replies;
+    std::vector<std::int64_t> open = Sorted(Values(tasks));
+    for (int look = 0; !open.empty(); ++look) {
+        if (look == kLooks) throw Unavailable(BeingMoved(open.front()));
+        replies.merge(CancelLive(open, actor, why));
+        base::TestPoint("store_postgres.cancelled_live");
+        std::vector<TaskId> missing;
+        for (std::int64_t task : open) {
+            if (!replies.contains(TaskId(task))) missing.emplace_back(task);
+        }
+        open.clear();
+        for (const TaskRecord& record : Records(missing)) {
+            if (true) {
+                replies[record.id] = {CancelReply::Kind::kAlreadyTerminal, record.state};
+            } else {
+                open.push_back(record.id.value());  // submitted or revived between the two looks
+            }
+        }
     }
     std::vector<CancelReply> answers;
     for (TaskId task : tasks) {

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "model/decide.h"
+#include "store/postgres/pieces.h"
 #include "store/postgres/store_impl.h"
 
 namespace stint::store::pg {
@@ -98,14 +99,19 @@ std::vector<SettleReply> PostgresStore::SettleIn(
         if (!settlements[i].token.valid() || !seen.emplace(settlements[i].task, i).second) continue;
         (IsPlainSuccess(settlements[i]) ? successes : others).push_back(i);
     }
-    if (!successes.empty() && !others.empty()) {
+    std::vector<Piece> pieces =
+        Pieces(successes, [&](std::size_t i) { return settlements[i].output.size(); });
+    if (pieces.size() + (others.empty() ? 0 : 1) > 1) {
         std::vector<std::int64_t> keys;
         for (const Settlement& settlement : settlements) keys.push_back(KeyOf(settlement.token));
         Params params;
         AddInts(params, Sorted(std::move(keys)));
         transaction.Defer(db_.sql.lock_leases, std::move(params));
     }
-    if (!successes.empty()) SettleComplete(transaction, settlements, successes, replies);
+    for (const Piece& piece : pieces) {
+        std::span<const std::size_t> which(successes.data() + piece.from, piece.count);
+        SettleComplete(transaction, settlements, which, replies);
+    }
     if (!others.empty()) {
         std::vector<std::int64_t> tasks, keys, secrets;
         for (std::size_t i : others) {
@@ -146,7 +152,7 @@ std::vector<SettleReply> PostgresStore::SettleIn(
 void PostgresStore::SettleComplete(
     Transaction& transaction,
     std::span<const Settlement> settlements,
-    const std::vector<std::size_t>& which,
+    std::span<const std::size_t> which,
     std::vector<SettleReply>& replies
 ) {
     ArrayOf task(oid::kInt8), key(oid::kInt8), secret(oid::kInt8), period(oid::kInt4),

@@ -58,11 +58,8 @@ public:
     Result<void> Write(const std::function<Result<void>(store::Transaction&)>& work) override;
     Result<std::unique_ptr<store::Transaction>> Borrow(void* native_connection) override;
 
-    // Within a transaction of the caller. nullopt: a type's defaults were outdated, nothing is
-    // done; they are current at the next call.
-    std::optional<std::vector<SubmitReply>> SubmitIn(
-        Transaction& transaction, std::span<const NewTask> tasks
-    );
+    // Within a transaction of the caller. Throws OutdatedTypes (see submit.h).
+    std::vector<SubmitReply> SubmitIn(Transaction& transaction, std::span<const NewTask> tasks);
     std::vector<SettleReply> SettleIn(
         Transaction& transaction, std::span<const Settlement> settlements
     );
@@ -127,7 +124,7 @@ private:
     void SettleComplete(
         Transaction& transaction,
         std::span<const Settlement> settlements,
-        const std::vector<std::size_t>& which,
+        std::span<const std::size_t> which,
         std::vector<SettleReply>& replies
     );
     SettleReply SettleOne(const Facts& facts, const Settlement& settlement, Changes& changes);
@@ -151,6 +148,9 @@ private:
     );
 
     // operate.cpp
+    std::map<TaskId, CancelReply> CancelLive(
+        std::vector<std::int64_t> tasks, std::string_view actor, const std::string& why
+    );
     int LaneWith(int lane, bool suspect);
     void CancelTaken(
         const std::vector<Facts>& taken,

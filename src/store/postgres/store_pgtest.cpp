@@ -141,6 +141,48 @@ TEST_F(PostgresStoreTest, OnlyAConnectionInATransactionCanBeBorrowed) {
     EXPECT_FALSE(store_->Borrow(mine->native())) << "the transaction has failed";
 }
 
+TEST_F(PostgresStoreTest, ATransactionWithAnOldSnapshotCannotBeBorrowed) {
+    auto mine = Connect();
+    for (const char* level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+        mine->Script(fmt::format("BEGIN ISOLATION LEVEL {}", level));
+        auto joined = store_->Borrow(mine->native());
+        ASSERT_FALSE(joined) << level;
+        EXPECT_THAT(joined.error().message, HasSubstr("ISOLATION LEVEL READ COMMITTED"));
+        mine->Script("ROLLBACK");
+    }
+}
+
+TEST_F(PostgresStoreTest, AConnectionInAnotherEncodingCannotBeBorrowed) {
+    auto mine = Connect();
+    mine->Script("SET client_encoding = 'LATIN1'");
+    mine->Script("BEGIN");
+    auto joined = store_->Borrow(mine->native());
+    ASSERT_FALSE(joined);
+    EXPECT_THAT(joined.error().message, HasSubstr("LATIN1"));
+}
+
+TEST_F(PostgresStoreTest, ARefusedStepDoesNotSpoilTheCallersTransaction) {
+    schema_->connection().Script(fmt::format(
+        "CREATE FUNCTION {0}.refuse_42() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE 'refused'; END $$; "
+        "CREATE TRIGGER refuse BEFORE INSERT ON {0}.live FOR EACH ROW WHEN (new.input = '42') "
+        "EXECUTE FUNCTION {0}.refuse_42()",
+        schema_->name()
+    ));
+    auto mine = Connect();
+    mine->Script("BEGIN");
+    auto joined = store_->Borrow(mine->native()).value();
+    NewTask bad{.type = "t", .input = "42"}, good{.type = "t"};
+    EXPECT_ANY_THROW(joined->Submit({&bad, 1}));
+    EXPECT_EQ(PQtransactionStatus(mine->native()), PQTRANS_INTRANS);
+    EXPECT_EQ(joined->Submit({&good, 1}).at(0).kind, SubmitReply::Kind::kCreated);
+    mine->Script("COMMIT");
+    schema_->connection().Script(fmt::format(
+        "DROP TRIGGER refuse ON {0}.live; DROP FUNCTION {0}.refuse_42()", schema_->name()
+    ));
+    EXPECT_THAT(Claim(*store_, 5), SizeIs(1));
+}
+
 TEST_F(PostgresStoreTest, ABorrowedConnectionStaysAsItWas) {
     auto mine = Connect();
     PQsetnonblocking(mine->native(), 0);
@@ -477,6 +519,87 @@ TEST_F(PostgresStoreTest, AWorkerLivesAndWorksWhileHandlersHoldTheirTransactions
     }
     EXPECT_THROW((void)store_->Write([](Transaction&) -> Result<void> { return {}; }), Unavailable)
         << "their own connections are all in use";
+}
+
+// ---- large batches, moving tasks ---------------------------------------------------------------
+
+TEST_F(PostgresStoreTest, WhatIsTooLargeForOneStatementGoesInSeveral) {
+    std::string large = '"' + std::string(1'000'000, 'x') + '"';
+    std::vector<NewTask> tasks(20, NewTask{.type = "t", .input = large});
+    for (const SubmitReply& reply : store_->Submit(tasks)) {
+        EXPECT_EQ(reply.kind, SubmitReply::Kind::kCreated);
+    }
+    std::vector<Settlement> outcomes;
+    for (const Lease& lease : Claim(*store_, 20)) {
+        outcomes.push_back(Done(lease));
+        outcomes.back().output = large;
+    }
+    ASSERT_THAT(outcomes, SizeIs(20));
+    for (const SettleReply& reply : store_->Settle(outcomes)) {
+        EXPECT_EQ(reply.kind, SettleReply::Kind::kAccepted);
+    }
+    // Each statement writes its own row of the log.
+    for (Event event : {Event::kSubmit, Event::kComplete}) {
+        Statement rows{
+            "",
+            fmt::format(
+                "SELECT count(*) FROM {}.audit WHERE event = {}",
+                schema_->name(),
+                static_cast<int>(event)
+            )};
+        EXPECT_EQ(schema_->connection().Query(rows, {}, Commits::kNo).Int(0, 0), 2);
+    }
+}
+
+TEST_F(PostgresStoreTest, ALateAttemptIsFoundBehindLeasesWhoseShortOnesAreDone) {
+    using std::chrono::seconds;
+    Make({.timeout = seconds{1}});
+    Make({.timeout = std::chrono::minutes{50}});
+    Settlement done = Done(Claim(*store_, 2).at(0));
+    ASSERT_EQ(store_->Settle({&done, 1}).at(0).kind, SettleReply::Kind::kAccepted);
+    TaskId late = Make({.timeout = seconds{2}});
+    ASSERT_THAT(Claim(*store_, 1), SizeIs(1));
+    schema_->AdvanceTime(std::chrono::minutes{10});
+    ReclaimReply reply = store_->Reclaim({.limit = 1});
+    ASSERT_THAT(reply.tasks, SizeIs(1));
+    EXPECT_EQ(reply.tasks[0].task, late);
+}
+
+TEST_F(PostgresStoreTest, ATaskSubmittedWhileItIsCancelledIsNotCalledFinished) {
+    NewTask task{.id = store_->ReserveIds(1), .type = "t"};
+    bool submitted = false;
+    Listen([&](std::string_view point) {
+        if (point != "store_postgres.cancelled_live" || std::exchange(submitted, true)) return;
+        store_->Submit({&task, 1});
+    });
+    CancelReply reply = store_->Cancel({&task.id, 1}, "me", "").at(0);
+    EXPECT_TRUE(submitted);
+    EXPECT_EQ(reply.kind, CancelReply::Kind::kCancelled);
+    EXPECT_EQ(store_->Get(task.id)->state, State::kCancelled);
+}
+
+TEST_F(PostgresStoreTest, AUniqueKeyThatStandsForALiveTaskCannotBeWrittenOver) {
+    Make({.unique_key = "u"});
+    pg::Sql sql(schema_->name());
+    Params params;
+    auto one = [&](unsigned type, auto add) {
+        postgres::ArrayOf array(type);
+        add(array);
+        array.AddTo(params);
+    };
+    one(postgres::oid::kInt2, [](auto& array) { array.Int(0); });
+    one(postgres::oid::kInt8, [](auto& array) { array.Int(kDefaultTenant.value()); });
+    one(postgres::oid::kText, [](auto& array) { array.Text("t"); });
+    one(postgres::oid::kText, [](auto& array) { array.Text("u"); });
+    one(postgres::oid::kInt8, [](auto& array) { array.Int(999); });
+    one(postgres::oid::kText, [](auto& array) { array.Text(""); });
+    one(postgres::oid::kInt8, [](auto& array) { array.Int(0); });
+    try {
+        schema_->connection().Query(Statement{"", sql.keys_write.sql}, params, Commits::kNo);
+        FAIL();
+    } catch (const postgres::SqlError& error) {
+        EXPECT_EQ(error.fault(), postgres::Fault::kUnique);
+    }
 }
 
 TEST_F(PostgresStoreTest, ManyThreadsShareFewConnections) {

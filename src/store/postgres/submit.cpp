@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "store/postgres/pieces.h"
 
 namespace stint::store::pg {
 
@@ -189,33 +190,32 @@ std::vector<SubmitReply> PostgresStore::Submit(std::span<const NewTask> tasks) {
 
 std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> tasks) {
     for (int tries = 1;; ++tries) {
-        std::optional<std::vector<SubmitReply>> replies;
         std::vector<SubmitReply> refusals(tasks.size());
         std::vector<Incoming> incoming;
         Prepare(tasks, refusals, incoming);
         if (incoming.empty()) return refusals;
-        replies = db_.Run([&](Transaction& transaction) {
-            return Submission(*this, transaction, incoming, refusals).Run();
-        });
-        if (replies) return *replies;
-        CHECK_WHY(tries < 100, "types change faster than they can be read");
-        catalog_.ReloadTypes();
+        try {
+            return db_.Run([&](Transaction& transaction) {
+                return Submission(*this, transaction, incoming, refusals).Run();
+            });
+        } catch (const OutdatedTypes& outdated) {
+            if (tries == kTypeTries) throw Unavailable(outdated.what());
+            catalog_.ReloadTypes();
+        }
     }
 }
 
-std::optional<std::vector<SubmitReply>> PostgresStore::SubmitIn(
+std::vector<SubmitReply> PostgresStore::SubmitIn(
     Transaction& transaction, std::span<const NewTask> tasks
 ) {
     std::vector<SubmitReply> refusals(tasks.size());
     std::vector<Incoming> incoming;
     Prepare(tasks, refusals, incoming);
     if (incoming.empty()) return refusals;
-    auto replies = Submission(*this, transaction, incoming, refusals).Run();
-    if (!replies) catalog_.ReloadTypes();
-    return replies;
+    return Submission(*this, transaction, incoming, refusals).Run();
 }
 
-std::optional<std::vector<SubmitReply>> Submission::Run() {
+std::vector<SubmitReply> Submission::Run() {
     std::vector<std::string> unknown;
     for (const Incoming& one : incoming_) {
         if (one.revision == 0) unknown.push_back(one.task->type);
@@ -234,25 +234,31 @@ std::optional<std::vector<SubmitReply>> Submission::Run() {
     });
     if (!keyed) {
         for (const Incoming& one : incoming_) pending_.push_back(one);
-        Stored stored = Store(false);
-        if (stored == Stored::kOutdated) return std::nullopt;
-        if (stored == Stored::kYes) return std::move(replies_);
+        if (Store(false)) return std::move(replies_);
     }
-    if (!DecideAll()) return std::nullopt;
+    DecideAll();
     return std::move(replies_);
 }
 
-Submission::Stored Submission::Store(bool caps_checked) {
-    if (pending_.empty()) return Stored::kYes;
-    Rows rows = transaction_.Query(sql_.submit_plain, InsertParams(pending_, caps_checked));
-    if (rows.Bool(0, 0)) return Stored::kOutdated;
-    if (rows.Bool(0, 1)) {
-        pending_.clear();
-        return Stored::kCapped;
+bool Submission::Store(bool caps_checked) {
+    std::vector<Incoming> pending;
+    pending.swap(pending_);
+    auto bytes_of = [](const Incoming& one) { return one.task->input.size(); };
+    for (const Piece& piece : Pieces(pending, bytes_of)) {
+        std::span<const Incoming> part(pending.data() + piece.from, piece.count);
+        // A cap that comes after the first piece comes after the batch.
+        if (!StorePiece(part, caps_checked || piece.from > 0)) return false;
     }
-    CHECK(rows.size() == static_cast<int>(pending_.size()));
+    return true;
+}
+
+bool Submission::StorePiece(std::span<const Incoming> piece, bool caps_checked) {
+    Rows rows = transaction_.Query(sql_.submit_plain, InsertParams(piece, caps_checked));
+    if (rows.Bool(0, 0)) throw OutdatedTypes();
+    if (rows.Bool(0, 1)) return false;
+    CHECK(rows.size() == static_cast<int>(piece.size()));
     for (int i = 0; i < rows.size(); ++i) {
-        const Incoming& one = pending_[static_cast<std::size_t>(i)];
+        const Incoming& one = piece[static_cast<std::size_t>(i)];
         CHECK(rows.Int(i, 2) == one.id.value());
         SubmitReply& reply = replies_[one.index];
         reply.kind = Kind::kCreated;
@@ -260,8 +266,7 @@ Submission::Stored Submission::Store(bool caps_checked) {
         reply.queue = one.resolved.queue;
         reply.due_now = rows.Bool(i, 3);
     }
-    pending_.clear();
-    return Stored::kYes;
+    return true;
 }
 
 }  // namespace stint::store::pg

@@ -26,6 +26,12 @@ struct Incoming {
     std::string hash;  // where there is an idempotency key
 };
 
+// A type's defaults have changed since they were used; they are to be read again.
+struct OutdatedTypes : std::exception {
+    const char* what() const noexcept override { return "a type's defaults have just changed"; }
+};
+constexpr int kTypeTries = 20;
+
 Params InsertParams(std::span<const Incoming> incoming, bool caps_checked);
 std::string TagsJson(const std::vector<std::string>& tags);
 
@@ -37,11 +43,10 @@ public:
         std::span<const Incoming> incoming,
         std::vector<SubmitReply> replies
     );
-    // nullopt: a type's defaults have changed; nothing was stored.
-    std::optional<std::vector<SubmitReply>> Run();
+    // Throws OutdatedTypes: then what was stored so far must be rolled back.
+    std::vector<SubmitReply> Run();
 
 private:
-    enum class Stored { kYes, kOutdated, kCapped };
     enum KeyKind : int { kUnique = 0, kDebounce = 1, kThrottle = 2, kIdempotency = 3 };
     using Key = std::tuple<int, TenantId, std::string, std::string>;  // kind, tenant, type, key
     struct Meaning {
@@ -49,15 +54,16 @@ private:
         std::string hash;
     };
 
-    // Stores what is pending, with its replies.
-    Stored Store(bool caps_checked);
+    // Stores what is pending, with its replies. False: nothing, as a queue has a cap.
+    bool Store(bool caps_checked);
+    bool StorePiece(std::span<const Incoming> piece, bool caps_checked);
 
     // submit_keys.cpp
-    bool DecideAll();  // false: outdated
+    void DecideAll();
     void ReadKeys();
     void ReadIds();
     void ReadCaps();
-    bool Decide(const Incoming& one);
+    void Decide(const Incoming& one);
     std::optional<SubmitReply> KnownByKey(const Incoming& one);
     std::optional<SubmitReply> KnownByUnique(const Incoming& one);
     std::optional<SubmitReply> KnownByDebounce(const Incoming& one);
@@ -73,7 +79,6 @@ private:
     const std::span<const Incoming> incoming_;
     std::vector<SubmitReply> replies_;
     std::vector<Incoming> pending_;
-    bool outdated_ = false;
 
     std::map<Key, Meaning> keys_;
     struct Change {

@@ -50,16 +50,13 @@ std::vector<Submission::Key> Submission::KeysOf(const Incoming& one) {
     return keys;
 }
 
-bool Submission::DecideAll() {
+void Submission::DecideAll() {
     ReadKeys();
     ReadIds();
     ReadCaps();
-    for (const Incoming& one : incoming_) {
-        if (!Decide(one)) return false;
-    }
-    if (Store(true) == Stored::kOutdated) return false;
+    for (const Incoming& one : incoming_) Decide(one);
+    Store(true);
     WriteKeys();
-    return true;
 }
 
 void Submission::ReadKeys() {
@@ -122,19 +119,18 @@ void Submission::ReadCaps() {
     for (int i = 0; i < waiting.size(); ++i) room_[by_id[waiting.Int(i, 0)]] -= waiting.Int(i, 1);
 }
 
-bool Submission::Decide(const Incoming& one) {
+void Submission::Decide(const Incoming& one) {
     SubmitReply& reply = replies_[one.index];
     if (auto known = KnownByKey(one)) {
         reply = *known;
-        return true;
+        return;
     }
     std::optional<SubmitReply> known = KnownByUnique(one);
     if (!known) known = KnownByDebounce(one);
-    if (outdated_) return false;
     if (known) {
         if (known->accepted()) Remember(one, *known);
         reply = *known;
-        return true;
+        return;
     }
     if (auto room = room_.find(one.resolved.queue); room != room_.end() && room->second-- <= 0) {
         reply = Existing({}, Kind::kQueueFull);
@@ -144,13 +140,12 @@ bool Submission::Decide(const Incoming& one) {
             base::Quoted(one.resolved.queue),
             caps_.at(one.resolved.queue)
         );
-        return true;
+        return;
     }
     pending_.push_back(one);
     there_.insert(one.id);
     reply = Existing(one.id, Kind::kCreated);
     Remember(one, reply);
-    return true;
 }
 
 std::optional<SubmitReply> Submission::KnownByKey(const Incoming& one) {
@@ -211,11 +206,7 @@ std::optional<SubmitReply> Submission::KnownByDebounce(const Incoming& one) {
 // A waiting task takes over a new request: everything but its identity and its history.
 std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& one) {
     const NewTask& task = *one.task;
-    // It may be one of this very batch.
-    if (Store(true) == Stored::kOutdated) {
-        outdated_ = true;
-        return std::nullopt;
-    }
+    Store(true);  // it may be one of this very batch
     std::vector<Facts> taken =
         store_.TakeWaiting(transaction_, {waiting.value()}, {State::kOpen, State::kError});
     if (taken.empty()) return std::nullopt;
@@ -278,6 +269,10 @@ void Submission::Remember(const Incoming& one, const SubmitReply& reply) {
                 break;
             default:
                 if (reply.kind == Kind::kThrottled) continue;
+                // It stands for that task already.
+                if (auto known = keys_.find(key);
+                    known != keys_.end() && known->second.task == reply.id)
+                    continue;
         }
         keys_[key] = {reply.id, one.hash};
         changed_[key] = {reply.id, one.hash, lasts};

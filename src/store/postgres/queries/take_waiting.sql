@@ -1,5 +1,5 @@
 -- Takes tasks out of ready and later, and tells all about them. What somebody else is taking is waited for and then not
--- returned. $1 ids, sorted; $2 states
+-- returned, even if it only went from later to ready: look again. $1 ids, sorted; $2 states
 WITH c AS MATERIALIZED (
     SELECT r.ctid AS tid, r.task, r.flags FROM $schema$.live v JOIN $schema$.ready r ON r.lane = v.lane AND r.pos = v.pos AND r.task = v.id
     LEFT JOIN $schema$.past p ON p.task = v.id
