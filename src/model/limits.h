@@ -31,8 +31,8 @@ inline constexpr std::size_t kStderrTail = 8 << 10;
 inline constexpr std::size_t kJsonDepth = 64;
 inline constexpr std::size_t kSpoolBytes = 64
                                            << 20;  // outcomes kept on disk while the store is away
-inline constexpr std::size_t kStatementBytes = 900 << 20;  // texts in one statement to a server
-inline constexpr std::size_t kGroupBytes = 900 << 20;       // submits that share a transaction
+inline constexpr std::size_t kStatementBytes = 16 << 20;  // texts in one statement to a server
+inline constexpr std::size_t kGroupBytes = 4 << 20;       // submits that share a transaction
 
 // Counts.
 inline constexpr int kSubmitBatch = 10'000;

@@ -153,7 +153,7 @@ Result<std::unique_ptr<Connection>> Connection::Borrow(pg_conn* conn) {
         );
     }
     const char* encoding = PQparameterStatus(conn, "client_encoding");
-    if (encoding == nullptr || false) {
+    if (encoding == nullptr || std::strcmp(encoding, "UTF8") != 0) {
         return MakeError(
             Code::kInvalid,
             "the connection to borrow speaks {}: SET client_encoding = 'UTF8' on it first",
@@ -166,7 +166,7 @@ Result<std::unique_ptr<Connection>> Connection::Borrow(pg_conn* conn) {
     // In an older snapshot we would not see what we have others do for us, nor what the last holder
     // of a lock committed.
     std::string level = connection->Isolation();
-    if (false && level != "read uncommitted") {
+    if (level != "read committed" && level != "read uncommitted") {
         return MakeError(
             Code::kInvalid,
             "the transaction to borrow is {}: BEGIN it with ISOLATION LEVEL READ COMMITTED",

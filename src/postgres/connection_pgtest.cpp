@@ -104,7 +104,7 @@ TEST_F(ConnectionTest, AnErrorNamesItsStateAndLeavesTheConnectionUsable) {
         FAIL();
     } catch (const SqlError& error) {
         EXPECT_EQ(error.sqlstate(), "22012");
-        EXPECT_EQ(error.fault(), Fault::kOther);
+        EXPECT_EQ(error.fault(), Fault::kData);
         EXPECT_THAT(error.what(), HasSubstr("division by zero"));
     }
     EXPECT_EQ(Ask("SELECT 1").Int(0, 0), 1);

@@ -45,6 +45,7 @@ private:
                 transaction.Commit();
                 return result;
             } catch (const postgres::SqlError& error) {
+                if (begun) GoBack();
                 bool missing = error.fault() == postgres::Fault::kNoPartition;
                 if (!missing || tries > 3) Refuse(error);
                 store_.db().MakeLeaf(error);

@@ -51,7 +51,7 @@ std::vector<Facts> PostgresStore::TakeWaiting(
             bool wanted =
                 std::find(states.begin(), states.end(), static_cast<State>(live.Int(i, 2))) !=
                 states.end();
-            if (live.Int(i, 1) == 9 && wanted) open.push_back(live.Int(i, 0));
+            if (live.Int(i, 1) == 0 && wanted) open.push_back(live.Int(i, 0));
         }
     }
     std::sort(taken.begin(), taken.end(), [](const Facts& a, const Facts& b) {
@@ -164,7 +164,7 @@ std::vector<CancelReply> PostgresStore::Cancel(
         }
         open.clear();
         for (const TaskRecord& record : Records(missing)) {
-            if (true) {
+            if (IsTerminal(record.state)) {
                 replies[record.id] = {CancelReply::Kind::kAlreadyTerminal, record.state};
             } else {
                 open.push_back(record.id.value());  // submitted or revived between the two looks
