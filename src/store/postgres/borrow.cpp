@@ -11,11 +11,13 @@ const postgres::Statement kSavepoint{"", "SAVEPOINT stint_step"};
 const postgres::Statement kBack{"", "ROLLBACK TO SAVEPOINT stint_step"};
 const postgres::Statement kRelease{"", "RELEASE SAVEPOINT stint_step"};
 
-// What the caller may try again, in the words of the store's interface.
+// What the server said, in the words of the store's interface.
 [[noreturn]] void Refuse(const postgres::SqlError& error) {
     switch (error.fault()) {
         case postgres::Fault::kOther:
             throw postgres::SqlError(error);
+        case postgres::Fault::kData:
+            throw Unstorable(error.what());
         default:
             throw Unavailable(error.what());
     }

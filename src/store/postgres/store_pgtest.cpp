@@ -164,7 +164,7 @@ TEST_F(PostgresStoreTest, AConnectionInAnotherEncodingCannotBeBorrowed) {
 TEST_F(PostgresStoreTest, ARefusedStepDoesNotSpoilTheCallersTransaction) {
     schema_->connection().Script(fmt::format(
         "CREATE FUNCTION {0}.refuse_42() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE 'refused'; END $$; "
+        "$$ BEGIN RAISE 'refused' USING ERRCODE = '22023'; END $$; "
         "CREATE TRIGGER refuse BEFORE INSERT ON {0}.live FOR EACH ROW WHEN (new.input = '42') "
         "EXECUTE FUNCTION {0}.refuse_42()",
         schema_->name()
@@ -173,7 +173,7 @@ TEST_F(PostgresStoreTest, ARefusedStepDoesNotSpoilTheCallersTransaction) {
     mine->Script("BEGIN");
     auto joined = store_->Borrow(mine->native()).value();
     NewTask bad{.type = "t", .input = "42"}, good{.type = "t"};
-    EXPECT_ANY_THROW(joined->Submit({&bad, 1}));
+    EXPECT_THROW(joined->Submit({&bad, 1}), Unstorable);
     EXPECT_EQ(PQtransactionStatus(mine->native()), PQTRANS_INTRANS);
     EXPECT_EQ(joined->Submit({&good, 1}).at(0).kind, SubmitReply::Kind::kCreated);
     mine->Script("COMMIT");
