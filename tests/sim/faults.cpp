@@ -59,9 +59,13 @@ void Faults::Heal() {
     down_until_ = {};
 }
 
-bool Faults::bad_link(const Process& process) const {
+bool Faults::answers_late(const Process& process) const {
     auto bad = bad_links_.find(&process);
-    return !healed_ && bad != bad_links_.end() && world_.now() < bad->second;
+    return !healed_ && bad != bad_links_.end() && world_.now() < bad->second.until;
+}
+
+bool Faults::loses_requests(const Process& process) const {
+    return answers_late(process) && world_.now() >= bad_links_.at(&process).loses_from;
 }
 
 void Faults::StoreDownUntil(Virtual instant) {

@@ -27,12 +27,18 @@ enum class Fault : std::uint8_t {
     kStoreClockStep,  // leases end early, or late
     kClockDrift,
     kDrain,    // a graceful stop
-    kBadLink,  // one process: requests are lost, answers come late, while others see nothing of it
+    kBadLink,  // one process: answers come late, then requests are lost; others see nothing of it
 };
 inline constexpr int kFaultCount = 16;
 std::string_view FaultName(Fault fault);
 
 using FaultCounts = std::array<std::uint64_t, kFaultCount>;
+
+// A link that turns bad: at first its answers come late, then most of what it is given is lost.
+struct BadLink {
+    Virtual loses_from{};
+    Virtual until{};
+};
 
 class Faults {
 public:
@@ -48,8 +54,9 @@ public:
     bool healed() const { return healed_; }
     void StoreDownUntil(Virtual instant);
     bool store_down() const { return !healed_ && world_.now() < down_until_; }
-    void BadLinkUntil(const Process& process, Virtual instant) { bad_links_[&process] = instant; }
-    bool bad_link(const Process& process) const;
+    void Spoil(const Process& process, BadLink link) { bad_links_[&process] = link; }
+    bool answers_late(const Process& process) const;
+    bool loses_requests(const Process& process) const;
     bool on(Fault fault) const { return rates_[static_cast<std::size_t>(fault)] > 0; }
 
     const FaultCounts& counts() const { return counts_; }
@@ -61,7 +68,7 @@ private:
     FaultCounts counts_{};
     Virtual slow_max_{};
     Virtual down_until_{};
-    std::map<const Process*, Virtual> bad_links_;
+    std::map<const Process*, BadLink> bad_links_;
     bool healed_ = false;
 };
 

@@ -10,6 +10,7 @@ using store::Unavailable;
 namespace {
 constexpr Virtual kQuick = std::chrono::milliseconds{2};
 constexpr Virtual kStall = std::chrono::milliseconds{2'500};  // most of a lease
+constexpr Virtual kLate = std::chrono::milliseconds{1'400};   // and yet no reason to give up
 }  // namespace
 
 void FaultyStore::Delay() {
@@ -30,7 +31,7 @@ void FaultyStore::Travel(std::string_view name, Effect effect) {
         world_.Sleep(world_.Between(kQuick, std::chrono::milliseconds{200}));
         throw Unavailable("simulated: the store is down");
     }
-    if (faults_.bad_link(world_.process()) && world_.random().Below(2) == 0) {
+    if (faults_.loses_requests(world_.process()) && world_.random().Below(16) != 0) {
         world_.Sleep(world_.Between(kQuick, kStall));
         throw Unavailable("simulated: the link is bad");
     }
@@ -43,7 +44,7 @@ void FaultyStore::Travel(std::string_view name, Effect effect) {
 void FaultyStore::TravelBack(std::string_view name, Effect effect) {
     world_.Point(name);
     Delay();
-    if (faults_.bad_link(world_.process())) world_.Sleep(world_.Between(kQuick, kStall));
+    if (faults_.answers_late(world_.process())) world_.Sleep(world_.Between(kQuick, kLate));
     if (!faults_.Strikes(Fault::kUnknownDone)) return;
     if (effect == Effect::kWrites) throw CommitUnknown("simulated: the answer was lost");
     throw Unavailable("simulated: the answer was lost");

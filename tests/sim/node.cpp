@@ -276,10 +276,9 @@ void Node::StepClock() {
 void Node::SpoilLink() {
     if (!up()) return;
     World& world = setting_.world;
-    setting_.faults.BadLinkUntil(
-        *process_,
-        world.now() + world.Between(Virtual(kLease.heartbeat_every), 4 * Virtual(kLease.lease))
-    );
+    Virtual loses_from = world.now() + world.Between({}, 3 * Virtual(kLease.heartbeat_every));
+    Virtual lasts = world.Between(Virtual(kLease.lease), 4 * Virtual(kLease.lease));
+    setting_.faults.Spoil(*process_, {.loses_from = loses_from, .until = loses_from + lasts});
 }
 
 void Node::Drain() {

@@ -11,7 +11,7 @@
 namespace stint::sim {
 namespace {
 
-constexpr std::uint64_t kSeedsPerBug = 1'000;
+constexpr std::uint64_t kSeedsPerBug = 2'000;
 
 // The first seed that breaks with the bug and not without it: only then the bug was seen.
 std::optional<RunReport> FirstToSee(base::Bug bug) {
