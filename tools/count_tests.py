@@ -5,9 +5,10 @@
 
 Reads BUILD_DIR/junit.xml (ctest --output-junit) and BUILD_DIR/test-results/*.xml, names what failed
 and what was skipped with the reason, keeps the output of failed entries in LOG_DIR/NAME.<entry>.log,
-and appends "passed failed skipped" to LOG_DIR/tally.
+appends what tells why they failed to LOG_DIR/failures and "passed failed skipped" to LOG_DIR/tally.
 """
 import pathlib
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -65,6 +66,43 @@ def cases_of_entry(case, results):
     return cases or [(name, outcome, reason)]
 
 
+CASE_BEGINS = re.compile(r"^\[ RUN      \] ")
+CASE_PASSED = re.compile(r"^\[       OK \] |^\[  SKIPPED \] ")
+TOLD_LINES = 60
+
+
+def telling_part(output):
+    """The lines of a failed entry that say why: whatever was not printed by a case that passed."""
+    kept, case = [], []
+    for line in output.splitlines():
+        if CASE_BEGINS.match(line):
+            kept += case
+            case = [line]
+        elif CASE_PASSED.match(line):
+            # A case can pass while a sanitizer reports on what it did.
+            kept += case if any("Sanitizer" in told for told in case) else []
+            case = []
+        elif case:
+            case.append(line)
+        elif line.strip() and not line.startswith("[---"):
+            kept.append(line)
+    kept += case
+    if len(kept) <= TOLD_LINES:
+        return kept
+    half = TOLD_LINES // 2
+    return kept[:half] + [f"... {len(kept) - 2 * half} lines ..."] + kept[-half:]
+
+
+def keep_failure(logs, run, case):
+    """Keeps the whole output of a failed entry, and for the end of the run the part that matters."""
+    log = logs / f'{run}.{case.get("name")}.log'
+    output = case.findtext("system-out") or ""
+    log.write_text(output, encoding="utf-8")
+    print(f"    its output: {log}")
+    with open(logs / "failures", "a", encoding="utf-8") as failures:
+        print(f'---- {run}: {case.get("name")}', *telling_part(output), sep="\n", file=failures)
+
+
 def main():
     build, logs, run = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
     totals = {"passed": 0, "failed": 0, "skipped": 0}
@@ -76,9 +114,7 @@ def main():
             if outcome != "passed":
                 print(f"  {outcome}: {name}" + (f"  ({reason})" if reason else ""))
         if any(outcome == "failed" for _, outcome, _ in outcomes):
-            log = logs / f'{run}.{case.get("name")}.log'
-            log.write_text(case.findtext("system-out") or "", encoding="utf-8")
-            print(f"    its output: {log}")
+            keep_failure(logs, run, case)
     with open(logs / "tally", "a", encoding="utf-8") as tally:
         print(totals["passed"], totals["failed"], totals["skipped"], file=tally)
 

@@ -58,6 +58,27 @@ class CountTests(unittest.TestCase):
         _, tally, _ = self.count([entry("t", "fail", FAILED)], {"t": GOOD[:40]})
         self.assertEqual(tally, (0, 1, 0))
 
+    def test_what_tells_why_is_kept_without_the_cases_that_passed(self):
+        sys.path.insert(0, str(SCRIPT.parent))
+        from count_tests import telling_part
+
+        output = """[ RUN      ] A.Good
+chatter
+[       OK ] A.Good (1 ms)
+[ RUN      ] A.Raced
+WARNING: ThreadSanitizer: data race
+[       OK ] A.Raced (1 ms)
+[ RUN      ] A.Bad
+a.cpp:7: Failure
+[  FAILED  ] A.Bad (1 ms)
+ 1 FAILED TEST"""
+        told = telling_part(output)
+        self.assertNotIn("chatter", told)
+        self.assertIn("WARNING: ThreadSanitizer: data race", told)
+        self.assertIn("a.cpp:7: Failure", told)
+        self.assertEqual(told[-1], " 1 FAILED TEST")
+        self.assertLess(len(telling_part("\n".join(map(str, range(1000))))), 100)
+
     def test_missing_executable_is_a_failure(self):
         missing = '<skipped message="Unable to find executable"/>'
         _, tally, _ = self.count([entry("t", "notrun", missing)])
