@@ -291,6 +291,9 @@ struct StoreInfo {
     int schema = 0;
     std::string durability;  // one sentence: what survives what
     bool shared = false;     // several processes may work on it at once without this process
+    // 16 random bytes in 32 hexadecimal digits, made with the store: the same through every address
+    // and process, after every migration, and another store's is another.
+    std::string identity;
 };
 
 struct CheckFinding {

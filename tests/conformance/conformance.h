@@ -42,6 +42,7 @@ protected:
 
     void Advance(Duration by) { fixture_->AdvanceTime(by); }
     std::shared_ptr<Store> OpenAgain() { return fixture_->Open(); }
+    std::shared_ptr<Store> OpenAnother() { return fixture_->OpenAnother(); }
 
     SubmitReply Submit(NewTask task);  // type "t" when it has none
     TaskId Make(NewTask task = {});    // the same, which must be created

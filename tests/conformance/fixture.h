@@ -30,6 +30,9 @@ public:
     // (stores that cannot do that give the same handle again).
     virtual std::shared_ptr<store::Store> Open() = 0;
 
+    // A handle on another store of the same kind.
+    virtual std::shared_ptr<store::Store> OpenAnother() = 0;
+
     // Moves the store's clock forward, for all handles. Real time may pass as well, but the cases
     // count in minutes, so a few seconds do not matter.
     virtual void AdvanceTime(Duration by) = 0;

@@ -216,5 +216,14 @@ TEST_P(Housekeeping, TheStoreSaysWhatItIs) {
     EXPECT_THAT(store.Check(), testing::Not(IsEmpty()));
 }
 
+TEST_P(Housekeeping, OneStoreHasOneIdentityForEveryHandle) {
+    std::string identity = store.Info().identity;
+    EXPECT_THAT(identity, testing::SizeIs(32));
+    EXPECT_EQ(identity.find_first_not_of("0123456789abcdef"), std::string::npos) << identity;
+    EXPECT_EQ(store.Info().identity, identity);
+    EXPECT_EQ(OpenAgain()->Info().identity, identity);
+    EXPECT_NE(OpenAnother()->Info().identity, identity);
+}
+
 }  // namespace
 }  // namespace stint::conformance

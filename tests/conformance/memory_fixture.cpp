@@ -10,6 +10,9 @@ namespace {
 class MemoryFixture final : public StoreFixture {
 public:
     std::shared_ptr<store::Store> Open() override { return store_; }
+    std::shared_ptr<store::Store> OpenAnother() override {
+        return store::MakeMemoryStore(clock_, random_);
+    }
     void AdvanceTime(Duration by) override { clock_.Advance(by); }
 
 private:

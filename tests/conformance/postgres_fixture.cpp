@@ -24,10 +24,15 @@ class PostgresFixture final : public StoreFixture {
 public:
     explicit PostgresFixture(std::string url) : url_(std::move(url)) { Schema().Empty(); }
 
-    std::shared_ptr<store::Store> Open() override {
+    std::shared_ptr<store::Store> Open() override { return OpenOne(Schema().name()); }
+    std::shared_ptr<store::Store> OpenAnother() override {
+        static testing::PostgresSchema another("another");
+        return OpenOne(another.name());
+    }
+    std::shared_ptr<store::Store> OpenOne(const std::string& schema) {
         store::PostgresOptions options;
         options.url = url_;
-        options.schema = Schema().name();
+        options.schema = schema;
         options.migrate = false;
         options.connections = 3;
         return store::OpenPostgresStore(options);

@@ -23,7 +23,7 @@ public:
         std::string pattern =
             (std::filesystem::temp_directory_path() / "stint-conformance-XXXXXX").string();
         directory_ = mkdtemp(pattern.data());
-        owner_ = OpenOne(false);
+        owner_ = OpenOne(path(), false);
     }
     ~SqliteFixture() override {
         owner_.reset();
@@ -32,7 +32,10 @@ public:
 
     std::shared_ptr<store::Store> Open() override {
         if (!through_socket_ && !opened_.exchange(true)) return owner_;
-        return OpenOne(true);
+        return OpenOne(path(), true);
+    }
+    std::shared_ptr<store::Store> OpenAnother() override {
+        return OpenOne(directory_ + "/another.db", false);
     }
     void AdvanceTime(Duration by) override { clock_.Advance(by); }
     std::string path() const { return directory_ + "/stint.db"; }
@@ -52,9 +55,9 @@ public:
     }
 
 private:
-    std::shared_ptr<store::Store> OpenOne(bool force_client) {
+    std::shared_ptr<store::Store> OpenOne(const std::string& path, bool force_client) {
         store::SqliteOptions options;
-        options.path = path();
+        options.path = path;
         options.clock = &clock_;
         options.sync = false;  // what reaches the disk is not the subject here
         options.force_client = force_client;

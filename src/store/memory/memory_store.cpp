@@ -13,6 +13,7 @@ namespace stint::store {
 
 using memory::Data;
 using memory::Ops;
+using StoreId = RandomId<struct StoreIdTag>;
 
 struct MemoryStore::Impl {
     Impl(base::Clock& the_clock, base::Random& the_random) : clock(the_clock), random(the_random) {}
@@ -42,6 +43,8 @@ struct MemoryStore::Impl {
 
     base::Clock& clock;
     base::Random& random;  // guarded by mutex
+    // Not from `random`: two stores of one seed are two stores.
+    const std::string identity = base::SystemRandom().MakeId<StoreId>().ToString();
     std::mutex mutex;
     Data data;                                 // guarded by mutex
     std::vector<CommittedTransition> commits;  // of the running operation; guarded by mutex
@@ -83,6 +86,7 @@ StoreInfo MemoryStore::Info() {
         .schema = 0,
         .durability = "Nothing survives the end of the process.",
         .shared = false,
+        .identity = impl_->identity,
     };
 }
 

@@ -539,6 +539,18 @@ TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
     EXPECT_EQ(connection_->Query(count, {}, Commits::kNo).Int(0, 0), PostgresSchemaVersion());
 }
 
+TEST_F(MigrationTest, TheIdentityIsMadeOnceAndSurvivesMigrations) {
+    // A schema from before there were identities.
+    for (const std::string& text : PendingMigrations(options_)) {
+        if (text.starts_with("-- 004 identity")) break;
+        connection_->Script(text);
+    }
+    std::string identity = OpenPostgresStore(options_)->Info().identity;
+    EXPECT_EQ(identity.size(), 32u);
+    MigratePostgres(options_);
+    EXPECT_EQ(OpenPostgresStore(options_)->Info().identity, identity);
+}
+
 TEST_F(MigrationTest, ANewerSchemaIsRefusedClearly) {
     MigratePostgres(options_);
     connection_->Script(

@@ -51,6 +51,7 @@ StoreInfo PostgresStore::Info() {
     info.address = fmt::format("{} schema {}", db_.Address(), options_.schema);
     bool fsync = rows.View(0, 1) == "on", synchronous = rows.View(0, 2) != "off";
     std::string standbys = rows.Text(0, 3);
+    info.identity = rows.Text(0, 4);
     if (!fsync) {
         info.durability = "fsync is off: a crash of the server's machine may lose everything.";
     } else if (!synchronous) {

@@ -34,6 +34,7 @@ const std::vector<Migration>& Migrations() {
         {1, "first", text::k_001_first},
         {2, "views", text::k_002_views},
         {3, "submit", text::k_003_submit},
+        {4, "identity", text::k_004_identity},
     };
     return migrations;
 }

@@ -110,7 +110,8 @@ DirectStore::DirectStore(const SqliteOptions& options, const Opener& self)
           .migrate = options.migrate,
           .sync = options.sync,
       }),
-      readers_(options.path, *options.clock, options.readers) {
+      readers_(options.path, *options.clock, options.readers),
+      identity_(readers_.With([](Reads& reads) { return reads.Identity(); })) {
     int dead = Change([](Ops& ops) { return ops.LapseSessionsOfTheDead(); });
     if (dead > 0) {
         options_.log.Info(
@@ -146,6 +147,7 @@ StoreInfo DirectStore::Info() {
                   "crashes of the process, of the system, and loss of power"
                 : "commits are not forced to the disk: for tests only",
         .shared = true,
+        .identity = identity_,
     };
 }
 

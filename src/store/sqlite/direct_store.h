@@ -74,6 +74,7 @@ private:
     const Opener self_;
     Writer writer_;
     ReaderPool readers_;
+    const std::string identity_;
     std::unique_ptr<FileCheck> check_;  // after an unclean end
 };
 

@@ -16,7 +16,7 @@ namespace stint::store::lite {
 
 namespace {
 
-const std::array kScripts = {&migrations::k_001_init};
+const std::array kScripts = {&migrations::k_001_init, &migrations::k_002_identity};
 
 // What the plan creates, by name: "CREATE <kind> <name> …", and the views that are made anew with
 // each period.

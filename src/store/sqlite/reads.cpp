@@ -39,6 +39,14 @@ const Reads::LaneNames& Reads::LaneAt(std::int64_t id) {
 
 // ---- registries ----
 
+std::string Reads::Identity() {
+    View view(*this);
+    sqlite::Rows rows = Sql("identity").Query();
+    if (!rows.Next())
+        throw WrongSchema("the table stint_identity of this file is empty: restore a backup");
+    return rows.String(0);
+}
+
 std::vector<TypeRecord> Reads::Types() {
     View view(*this);
     std::vector<TypeRecord> types;

@@ -21,6 +21,7 @@ class Reads {
 public:
     Reads(const std::string& path, base::Clock& clock);
 
+    std::string Identity();
     std::vector<TypeRecord> Types();
     std::vector<SessionRecord> Sessions();
     std::vector<NodeRecord> Nodes();

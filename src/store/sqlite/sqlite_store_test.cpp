@@ -347,6 +347,17 @@ TEST_F(SqliteStoreTest, MigrationIsPrintedThenRunThenDone) {
     EXPECT_THROW(MigrateSqlite(options_, false), Unavailable);  // in use
 }
 
+TEST_F(SqliteStoreTest, TheIdentityIsMadeOnceAndOutlivesItsOwners) {
+    MigrateSqlite(options_, false);
+    // A file from before there were identities.
+    sqlite::Connection(options_.path, {.role = sqlite::OpenOptions::Role::kWriter})
+        .Exec("DROP TABLE stint_identity; PRAGMA user_version = 1");
+    std::string identity = OpenSqliteStore(options_)->Info().identity;
+    EXPECT_EQ(identity.size(), 32u);
+    MigrateSqlite(options_, false);
+    EXPECT_EQ(OpenSqliteStore(options_)->Info().identity, identity);
+}
+
 TEST_F(SqliteStoreTest, NewerSchemaIsRefusedClearly) {
     MigrateSqlite(options_, false);
     {
@@ -359,7 +370,7 @@ TEST_F(SqliteStoreTest, NewerSchemaIsRefusedClearly) {
     } catch (const WrongSchema& error) {
         EXPECT_STREQ(
             error.what(),
-            "this file was written by a newer stint (schema 7, this program knows 1): upgrade the "
+            "this file was written by a newer stint (schema 7, this program knows 2): upgrade the "
             "program"
         );
     }

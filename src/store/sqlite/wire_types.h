@@ -321,7 +321,7 @@ void Fields(A& a, Explanation& x) {
 }
 template <class A>
 void Fields(A& a, StoreInfo& x) {
-    a(x.kind, x.address, x.version, x.schema, x.durability, x.shared);
+    a(x.kind, x.address, x.version, x.schema, x.durability, x.shared, x.identity);
 }
 template <class A>
 void Fields(A& a, CheckFinding& x) {

@@ -1,3 +1,6 @@
+-- name: identity
+SELECT id FROM stint_identity;
+
 -- name: get_task
 SELECT t.id, t.lane, t.state, t.wait, t.urgency, t.position, t.due_at, t.start_by, t.attempt, t.claim_no,
     t.generation, t.crashes, t.crash_from, t.flags, t.timeout_ms, t.created_at, t.updated_at, t.claimed_at,
