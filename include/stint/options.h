@@ -87,8 +87,8 @@ struct Options {
     Duration sweep_every = std::chrono::seconds{5};  // looking for dead workers' tasks
     Duration housekeep_every = std::chrono::seconds{60};
     std::string node_name = {};  // a label; empty = the host name
-    std::string state_dir = {};  // spool and flight records; empty = beside the SQLite file, or
-                                 // $XDG_STATE_HOME/stint
+    std::string state_dir = {};  // spool and flight records, one folder per store; empty = beside
+                                 // the SQLite file, or $XDG_STATE_HOME/stint
     bool exclusive = true;       // SQLite: at start, take back at once what dead processes held
     TenantId tenant = kDefaultTenant;
     LogSink log = {};

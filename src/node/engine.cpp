@@ -41,8 +41,9 @@ engine::WorkerOptions Engine::Impl::MakeWorkerOptions() const {
     worker_options.hostname = options.node_name.empty() ? node::HostName() : options.node_name;
     worker_options.pid = getpid();
     worker_options.version = node::kVersion;
-    worker_options.state_dir = options.state_dir;
-    worker_options.exclusive = options.exclusive && store->Info().kind == "sqlite";
+    const store::StoreInfo info = store->Info();
+    worker_options.state_dir = node::StateDirOfStore(options.state_dir, info.identity);
+    worker_options.exclusive = options.exclusive && info.kind == "sqlite";
     worker_options.log = options.log;
     worker_options.hooks = options.hooks;
     worker_options.on_unhealthy = options.on_unhealthy;

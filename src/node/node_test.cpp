@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <filesystem>
 #include <mutex>
@@ -192,6 +193,32 @@ TEST(Engine, WorksWithThreadsInMemory) {
     for (int i = 0; i < 200; ++i) EXPECT_EQ(runs.at(i).value().Wait().value(), i * i);
     engine.Stop();
     engine.Stop();
+}
+
+TEST(Engine, StoresThatShareAStateDirectoryHaveAFolderEach) {
+    namespace fs = std::filesystem;
+    fs::path shared = fs::temp_directory_path() / ("stint-state-" + std::to_string(getpid()));
+    auto folders = [&] {
+        auto entries = fs::directory_iterator(shared);
+        return std::count_if(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+            return entry.is_directory() && !fs::is_empty(entry.path());
+        });
+    };
+    auto started = [&] {
+        auto engine =
+            std::make_unique<Engine>(Options{.store = "memory:", .state_dir = shared.string()});
+        engine->Handle(kSquare, [](Context&, int n) { return n * n; });
+        engine->Start();
+        EXPECT_EQ(engine->Submit(kSquare, 3).value().Wait(), 9);
+        return engine;
+    };
+    auto first = started();
+    EXPECT_EQ(folders(), 1);
+    auto second = started();
+    EXPECT_EQ(folders(), 2);
+    first.reset();
+    second.reset();
+    fs::remove_all(shared);
 }
 
 TEST(Engine, HandlerAfterStartIsRefused) {

@@ -30,4 +30,8 @@ std::string DefaultStateDir(const StoreUrl& url) {
     return {};
 }
 
+std::string StateDirOfStore(const std::string& state_dir, const std::string& identity) {
+    return state_dir.empty() ? state_dir : state_dir + "/" + identity;
+}
+
 }  // namespace stint::node

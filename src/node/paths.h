@@ -15,4 +15,8 @@ std::string HostName();
 // ~/.local/state/stint, else none.
 std::string DefaultStateDir(const StoreUrl& url);
 
+// Each store has its own folder in there: what a worker of one store left behind would be refused,
+// and then thrown away, by another. Empty stays empty.
+std::string StateDirOfStore(const std::string& state_dir, const std::string& identity);
+
 }  // namespace stint::node
