@@ -209,7 +209,7 @@ TEST(Engine, StoresThatShareAStateDirectoryHaveAFolderEach) {
             std::make_unique<Engine>(Options{.store = "memory:", .state_dir = shared.string()});
         engine->Handle(kSquare, [](Context&, int n) { return n * n; });
         engine->Start();
-        EXPECT_EQ(engine->Submit(kSquare, 3).value().Wait(), 9);
+        EXPECT_EQ(engine->Submit(kSquare, 3).value().Wait().value(), 9);
         return engine;
     };
     auto first = started();
