@@ -4,8 +4,8 @@
 //
 // Ids differ between the two, so tasks are compared by the order in which they were created. Most
 // tasks have a priority of their own; those that share one are claimed in the order in which they
-// were submitted. Times are whole minutes, so the moments that pass for real on a store with a real
-// clock decide nothing.
+// were submitted. Times are whole minutes, and the memory store's clock follows that of a store
+// whose clock runs, so the moments that pass for real decide nothing, however slow the machine.
 #include <cstdlib>
 #include <numeric>
 
@@ -73,6 +73,7 @@ protected:
     void DoFinishBackground();
     void DoQueueOrType();
     void DoAdvance();
+    void FollowTheStoresClock();
     void CompareTasks();
     void CompareHistories();
     Settlement RandomOutcome(const Lease& lease);
@@ -81,6 +82,8 @@ protected:
     base::SeededRandom dice_{0};
     std::vector<int> priorities_;
     base::ManualClock clock_;
+    Time their_start_{};
+    Duration ahead_{};  // of their start, on the model's clock
     base::SeededRandom model_random_{1};
     MemoryStore model_{clock_, model_random_};
     std::vector<TaskId> my_ids_;
@@ -356,9 +359,17 @@ void RandomWalk::DoQueueOrType() {
     }
 }
 
+void RandomWalk::FollowTheStoresClock() {
+    auto passed = std::chrono::duration_cast<Duration>(store.Now() - their_start_);
+    if (passed <= ahead_) return;
+    clock_.Advance(passed - ahead_);
+    ahead_ = passed;
+}
+
 void RandomWalk::DoAdvance() {
     Duration by = std::chrono::minutes{1 + Upto(OneIn(10) ? 300 : 8)};
     clock_.Advance(by);
+    ahead_ += by;
     Advance(by);
     if (!OneIn(3)) return;
     HousekeepReply mine = model_.Housekeep({});
@@ -368,6 +379,7 @@ void RandomWalk::DoAdvance() {
 }
 
 void RandomWalk::Step() {
+    FollowTheStoresClock();
     static constexpr struct {
         int weight;
         const char* name;
@@ -468,6 +480,7 @@ void RandomWalk::CompareHistories() {
 
 void RandomWalk::Walk(std::uint64_t seed, int steps) {
     Start(seed);
+    their_start_ = store.Now();
     for (int step = 0; step < steps; ++step) {
         Step();
         SCOPED_TRACE(
