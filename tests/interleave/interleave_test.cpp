@@ -343,10 +343,7 @@ TEST_F(Interleave, ATaskThatIsJustBecomingDueCanBeEdited) {
     };
     scenario.scripts = [&] {
         Step promote{"promote", [this](Connection& connection) {
-                         Params params;
-                         postgres::AddTexts(params, {});
-                         postgres::AddTexts(params, std::vector<std::string>{"t"});
-                         params.Int4(10);
+                         Params params = pg::PromoteParams({.types = {"t"}}, 10);
                          connection.Query(Statement{"", sql_->promote.sql}, params, Commits::kNo);
                      }};
         Step edit{"edit", [&](Connection&) {

@@ -1,4 +1,4 @@
-// Claiming: the heads of the lanes, by priority and position; and why a task would be skipped.
+// Claiming: the heads of the lanes, by priority and position.
 #include <algorithm>
 #include <array>
 
@@ -73,11 +73,26 @@ Taken ReadLease(const Rows& rows, int i, Catalog& catalog) {
 
 }  // namespace
 
+Params ClaimerParams(const ClaimRequest& request) {
+    Params params;
+    request.session.valid() ? params.Uuid(request.session) : params.Null(oid::kUuid);
+    AddTexts(params, request.queues);
+    AddTexts(params, request.types);
+    params.Bool(request.suspect);
+    return params;
+}
+
+Params PromoteParams(const ClaimRequest& request, int limit) {
+    Params params = ClaimerParams(request);
+    params.Int4(std::max(limit, kPromoteAtLeast));
+    return params;
+}
+
 Params ClaimParams(
     const ClaimRequest& request, int limit, const Marks::Snapshot& marks, base::Random& random
 ) {
-    Params params;
-    params.Uuid(request.session).Int4(limit);
+    Params params = ClaimerParams(request);
+    params.Int4(limit);
     std::vector<std::int64_t> keys, secrets;
     for (int i = 0; i * kTasksPerLease < limit; ++i) {
         keys.push_back(static_cast<std::int64_t>(random.Next()));
@@ -85,9 +100,6 @@ Params ClaimParams(
     for (int i = 0; i < limit; ++i) secrets.push_back(static_cast<std::int64_t>(random.Next() | 1));
     AddInts(params, keys);
     AddInts(params, secrets);
-    AddTexts(params, request.queues);
-    AddTexts(params, request.types);
-    params.Bool(request.suspect);
     ArrayOf lanes(oid::kInt4);
     for (int lane : marks.lanes) lanes.Int(lane);
     lanes.AddTo(params);
@@ -98,12 +110,7 @@ Params ClaimParams(
 // An idle worker asks one small question per poll. True: there is nothing to claim, and `reply`
 // says so.
 bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& reply) {
-    Params probe;
-    probe.Uuid(request.session);
-    AddTexts(probe, request.queues);
-    AddTexts(probe, request.types);
-    probe.Bool(request.suspect);
-    Rows rows = db_.ReadVital(db_.sql.claim_idle, probe);
+    Rows rows = db_.ReadVital(db_.sql.claim_idle, ClaimerParams(request));
     reply.session_live = rows.Bool(0, 1);
     if (!reply.session_live) return true;
     if (rows.Bool(0, 2)) return false;
@@ -120,10 +127,7 @@ void PostgresStore::ClaimOnce(
     ClaimReply& reply,
     std::vector<Taken>& taken
 ) {
-    Params promote;
-    AddTexts(promote, request.queues);
-    AddTexts(promote, request.types);
-    promote.Int4(std::max(limit, kPromoteAtLeast));
+    Params promote = PromoteParams(request, limit);
     Params claim = ClaimParams(request, limit, marks, random_);
     base::Clock& clock = base::SystemClock();
     base::Instant begun = clock.Now();
@@ -180,75 +184,6 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
     });
     for (Taken& one : taken) reply.leases.push_back(std::move(one.lease));
     return reply;
-}
-
-// ---- explain -----------------------------------------------------------------------------------
-
-namespace {
-
-bool Contains(const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// What the claim's conditions depend on beside the task.
-struct Scene {
-    const ClaimRequest& claimer;
-    Time now;
-    bool queue_paused;
-    bool session_live;
-};
-
-// The same list as in queries/claim.sql, for one task.
-std::vector<Explanation> Reasons(const TaskRecord& task, const Scene& scene) {
-    std::vector<Explanation> reasons;
-    const ClaimRequest& claimer = scene.claimer;
-    if (task.state != State::kOpen && task.state != State::kError) {
-        reasons.push_back({Condition::kNotWaiting, "it is " + std::string(StateName(task.state))});
-        return reasons;
-    }
-    if (task.due_at > scene.now) {
-        reasons.push_back({Condition::kNotDue, "due at " + base::Iso8601(task.due_at)});
-    }
-    if (task.start_by && *task.start_by <= scene.now) {
-        reasons.push_back(
-            {Condition::kStartByPassed, "start-by was " + base::Iso8601(*task.start_by)}
-        );
-    }
-    if (scene.queue_paused) {
-        reasons.push_back({Condition::kQueuePaused, "queue " + base::Quoted(task.queue)});
-    }
-    if (!claimer.queues.empty() && !Contains(claimer.queues, task.queue)) {
-        reasons.push_back({Condition::kQueueNotServed, "queue " + base::Quoted(task.queue)});
-    }
-    // Without a session it is the general question; then no types means any type.
-    bool any_type = !claimer.session.valid() && claimer.types.empty();
-    if (!any_type && !Contains(claimer.types, task.type)) {
-        reasons.push_back({Condition::kTypeNotHandled, "type " + base::Quoted(task.type)});
-    }
-    if (task.cancel_requested) reasons.push_back({Condition::kCancelRequested, {}});
-    if (task.suspect && !claimer.suspect) reasons.push_back({Condition::kSuspectMustBeAlone, {}});
-    if (claimer.session.valid() && !scene.session_live) {
-        reasons.push_back({Condition::kSessionNotLive, {}});
-    }
-    if (reasons.empty()) reasons.push_back({Condition::kEligible, {}});
-    return reasons;
-}
-
-}  // namespace
-
-std::vector<Explanation> PostgresStore::Explain(TaskId id, const ClaimRequest& claimer) {
-    std::optional<TaskRecord> task = Get(id);
-    if (!task) return {};
-    Scene scene{claimer, Now(), false, false};
-    for (const QueueRecord& queue : Queues()) {
-        if (queue.settings.name == task->queue) scene.queue_paused = queue.settings.paused;
-    }
-    for (const SessionRecord& session : Sessions()) {
-        bool live =
-            session.state == SessionState::kLive || session.state == SessionState::kDraining;
-        if (session.id == claimer.session) scene.session_live = live;
-    }
-    return Reasons(*task, scene);
 }
 
 }  // namespace stint::store::pg

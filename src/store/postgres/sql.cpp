@@ -2,10 +2,9 @@
 
 #include "postgres/listener.h"
 #include "stint_store_pg_text_embedded.h"
+#include "store/postgres/conditions.h"
 
 namespace stint::store::pg {
-
-namespace {
 
 void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
     for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at)) {
@@ -13,8 +12,6 @@ void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
         at += to.size();
     }
 }
-
-}  // namespace
 
 std::string ForSchema(std::string_view text, std::string_view schema) {
     std::string result(text);
@@ -24,7 +21,7 @@ std::string ForSchema(std::string_view text, std::string_view schema) {
 }
 
 Sql::Sql(std::string_view schema_name) : schema(postgres::QuoteName(schema_name)) {
-#define X(query) query = {"stint_" #query, ForSchema(text::k_##query, schema_name)};
+#define X(query) query = {"stint_" #query, ForSchema(WithConditions(text::k_##query), schema_name)};
     STINT_PG_QUERIES(X)
 #undef X
 }

@@ -15,7 +15,7 @@ namespace stint::store::pg {
     X(check_leases) X(check_orphans) X(check_policies) X(check_replay) X(claim) X(claim_idle)   \
     X(close_session)                                                                            \
     X(complete) X(counts_history) X(counts_live) X(drop_candidates) X(drop_leaf)                \
-    X(edit_live) X(expire_keys) X(expire_sessions) X(finish) X(finished_of)                     \
+    X(edit_live) X(expire_keys) X(explain) X(expire_sessions) X(finish) X(finished_of)                     \
     X(forget_sessions) X(go_outside) X(held_leases) X(history_of) X(idem_of) X(ids_exist)       \
     X(info) X(keys_lock) X(keys_read) X(keys_write) X(lane_by_id) X(lane_make)                  \
     X(lapsed_background) X(lapsed_leases) X(lease_facts) X(leases_of_expired) X(leave_lease)    \
@@ -38,6 +38,8 @@ struct Sql {
 
     std::string schema;  // as SQL wants it
 };
+
+void ReplaceAll(std::string& text, std::string_view from, std::string_view to);
 
 // The text with $schema$. and $schema_name$ replaced.
 std::string ForSchema(std::string_view text, std::string_view schema);

@@ -8,6 +8,9 @@
 
 namespace stint::store::pg {
 
+// $1 to $4 of every statement with conditions: who asks.
+Params ClaimerParams(const ClaimRequest& request);
+Params PromoteParams(const ClaimRequest& request, int limit);
 Params ClaimParams(
     const ClaimRequest& request, int limit, const Marks::Snapshot& marks, base::Random& random
 );

@@ -1,38 +1,35 @@
--- $1 session, $2 limit, $3 keys (one per 256 tasks), $4 secrets (one per task), $5 queues (empty = all), $6 types,
--- $7 suspects, $8/$9 lanes and the positions below which they were found empty.
--- Conditions, in the order of model/condition.h: due (only due tasks are in ready), start-by (flag 16), paused,
--- queue, type, suspect, session. A cancel takes the task out of ready, so it needs none.
+-- The claimer: $1 session, $2 queues (empty = all), $3 types, $4 suspects; $5 limit, $6 keys (one per 256 tasks), $7 secrets
+-- (one per task), $8/$9 lanes and the positions below which they were found empty.
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 s AS MATERIALIZED (
     SELECT z.id, z.node FROM $schema$.session z
-    WHERE z.id = $1::uuid AND z.state <= 1 AND z.lease_until > (SELECT t FROM n) FOR KEY SHARE),
+    WHERE z.id = $1::uuid AND $passes session$ FOR KEY SHARE),
 m AS MATERIALIZED (
     SELECT k.id, max(k.priority) AS priority, max(k.tenant) AS tenant, max(k.mark) AS mark FROM (
         SELECT l.id, l.priority, l.tenant, 0::bigint AS mark
         FROM s CROSS JOIN $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
-        WHERE NOT q.paused AND (cardinality($5::text[]) = 0 OR q.name = ANY ($5::text[]))
-            AND l.type = ANY ($6::text[]) AND l.suspect = $7::boolean
+        WHERE $passes lane$ AND $passes alone$ AND (l.suspect OR NOT $4::boolean)
         UNION ALL SELECT lane, NULL, NULL, mark FROM unnest($8::int[], $9::bigint[]) u(lane, mark)) k
     GROUP BY k.id HAVING max(k.priority) IS NOT NULL),
 h AS MATERIALIZED (
     SELECT priority, array_agg(id) AS lanes, array_agg(mark) AS marks FROM m GROUP BY priority ORDER BY priority DESC),
 c AS MATERIALIZED (
-    -- How many of the first $2 wait in each lane. Read without locks: what is not taken must not be kept from others.
+    -- How many of the first $5 wait in each lane. Read without locks: what is not taken must not be kept from others.
     SELECT f.lane, f.mark, count(*) AS n FROM (
         SELECT b.lane, b.mark FROM h CROSS JOIN LATERAL (
             SELECT l.lane, l.mark FROM unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
                 SELECT r.pos FROM $schema$.ready r
                 WHERE r.lane = l.lane AND r.pos > l.mark
-                    AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
-                ORDER BY r.pos LIMIT $2::int) q
-            ORDER BY q.pos LIMIT $2::int) b
-        LIMIT $2::int) f
+                    AND $passes task$
+                ORDER BY r.pos LIMIT $5::int) q
+            ORDER BY q.pos LIMIT $5::int) b
+        LIMIT $5::int) f
     GROUP BY f.lane, f.mark),
 p AS MATERIALIZED (
     SELECT q.tid FROM c CROSS JOIN LATERAL (
         SELECT r.ctid AS tid FROM $schema$.ready r
         WHERE r.lane = c.lane AND r.pos > c.mark
-            AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
+            AND $passes task$
         ORDER BY r.pos LIMIT c.n FOR UPDATE SKIP LOCKED) q),
 w AS MATERIALIZED (
     -- Where others are taking all that a lane holds: as many from wherever something is left, by priority. Rows are locked one
@@ -40,21 +37,21 @@ w AS MATERIALIZED (
     SELECT q.tid FROM h CROSS JOIN LATERAL unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
         SELECT r.ctid AS tid FROM $schema$.ready r
         WHERE r.lane = l.lane AND r.pos > l.mark AND NOT (r.ctid IN (SELECT tid FROM p))
-            AND ((r.flags & 16) = 0 OR EXISTS (SELECT FROM $schema$.live v WHERE v.id = r.task AND v.start_by > (SELECT t FROM n)))
-        ORDER BY r.pos LIMIT $2::int FOR UPDATE SKIP LOCKED) q
-    LIMIT $2::int - (SELECT count(*) FROM p)),
+            AND $passes task$
+        ORDER BY r.pos LIMIT $5::int FOR UPDATE SKIP LOCKED) q
+    LIMIT $5::int - (SELECT count(*) FROM p)),
 g AS (
     DELETE FROM $schema$.ready WHERE ctid = ANY (ARRAY(SELECT tid FROM p UNION ALL SELECT tid FROM w)) RETURNING task, lane, pos, flags),
 x AS MATERIALIZED (
-    SELECT g.task, g.lane, g.pos, g.flags | ($7::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn,
+    SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn,
         v.input, v.parent, v.policy, v.timeout_ms,
         coalesce(y.attempt, 0) + 1 AS attempt, coalesce(y.claim_no, 0) + 1 AS claim_no, coalesce(y.generation, 1) AS generation,
         coalesce(y.crash_count, 0) AS crash_count, coalesce(y.state, 0) AS from_state
     FROM g JOIN $schema$.live v ON v.id = g.task LEFT JOIN $schema$.past y ON y.task = g.task),
 b AS (
     INSERT INTO $schema$.lease(key, started_at, deadline, session, ids, secrets, flags)
-    SELECT ($3::bigint[])[(x.rn - 1) / 256 + 1], n.t, n.t + min(x.timeout_ms) * interval '1 millisecond', $1::uuid,
-        array_agg(x.task ORDER BY x.rn), array_agg(($4::bigint[])[x.rn] ORDER BY x.rn), array_agg(x.flags::smallint ORDER BY x.rn)
+    SELECT ($6::bigint[])[(x.rn - 1) / 256 + 1], n.t, n.t + min(x.timeout_ms) * interval '1 millisecond', $1::uuid,
+        array_agg(x.task ORDER BY x.rn), array_agg(($7::bigint[])[x.rn] ORDER BY x.rn), array_agg(x.flags::smallint ORDER BY x.rn)
     FROM x, n GROUP BY (x.rn - 1) / 256, n.t),
 e AS MATERIALIZED (
     SELECT l.tenant, x.attempt, x.generation, x.from_state, (x.rn - 1) / 256 AS chunk,
@@ -79,14 +76,13 @@ o AS MATERIALIZED (
     FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy)
 SELECT EXISTS (SELECT FROM s) AS session_live,
     EXISTS (SELECT FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
-            WHERE l.suspect AND NOT q.paused AND (cardinality($5::text[]) = 0 OR q.name = ANY ($5::text[])) AND l.type = ANY ($6::text[])
+            WHERE l.suspect AND $passes lane$
                 AND EXISTS (SELECT FROM $schema$.ready r WHERE r.lane = l.id)) AS suspects_waiting,
-    CASE WHEN (SELECT count(*) FROM x) < $2::int THEN (
+    CASE WHEN (SELECT count(*) FROM x) < $5::int THEN (
         SELECT min(w.due) FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue CROSS JOIN LATERAL (
-            SELECT y.due FROM $schema$.later y WHERE y.lane = l.id AND y.due > (SELECT t FROM n) ORDER BY y.due LIMIT 1) w
-        WHERE NOT q.paused AND (cardinality($5::text[]) = 0 OR q.name = ANY ($5::text[])) AND l.type = ANY ($6::text[])
-            AND (NOT l.suspect OR $7::boolean)) END AS next_due,
-    x.task, x.lane, x.pos, x.flags, ($3::bigint[])[(x.rn - 1) / 256 + 1] AS key,
-    ($4::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
+            SELECT r.due FROM $schema$.later r WHERE r.lane = l.id AND NOT $passes due$ ORDER BY r.due LIMIT 1) w
+        WHERE $passes lane$ AND $passes alone$) END AS next_due,
+    x.task, x.lane, x.pos, x.flags, ($6::bigint[])[(x.rn - 1) / 256 + 1] AS key,
+    ($7::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
     d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries
 FROM n LEFT JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1

@@ -1,0 +1,1 @@
+r.due > (SELECT t FROM n)

@@ -1,0 +1,1 @@
+l.suspect AND NOT $4::boolean

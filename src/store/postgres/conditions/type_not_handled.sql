@@ -1,0 +1,1 @@
+l.type <> ALL ($3::text[])
