@@ -36,6 +36,7 @@ store::PostgresOptions ForPostgres(const StoreUrl& url, const StoreOptions& opti
         .url = url.connection,
         .schema = url.schema,
         .random = options.random,
+        .log = base::Logger(options.log, "postgres"),
         .migrate = options.migrate,
     };
 }

@@ -223,6 +223,9 @@ struct Reclaimed {
 struct ReclaimReply {
     std::vector<SessionId> expired;  // sessions found dead by this call
     std::vector<Reclaimed> tasks;
+    // Left as they are, for a program that can read their retry policies, and logged. Told once per
+    // process; Check() tells of them as long as they are there.
+    std::vector<TaskId> skipped;
     bool more = false;  // the limit was reached: call again
 };
 

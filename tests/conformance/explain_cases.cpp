@@ -122,7 +122,7 @@ TEST_P(ExplainCases, EligibleIfAndOnlyIfTheNextClaimReturnsIt) {
             ids.push_back(Make(task));
         }
         // Some have been tried: failed, snoozed, released, crashed, cancelled, finished.
-        SessionId crashing = OpenSession(limits::kLeaseMin);
+        SessionId crashing = OpenSession(30s);
         Kind kinds[] = {
             Kind::kRetry,
             Kind::kSnooze,

@@ -73,7 +73,7 @@ private:
                 TRUNCATE {0}.leaf, {0}.period, {0}.live, {0}.ready, {0}.later, {0}.lease, {0}.past,
                     {0}.outside, {0}.progress, {0}.cancel_note, {0}.idem_key, {0}.live_key,
                     {0}.throttle_key, {0}.session, {0}.node_label, {0}.lane, {0}.queue, {0}.policy,
-                    {0}.task_type RESTART IDENTITY;
+                    {0}.task_type, {0}.history_tally, {0}.history_change RESTART IDENTITY;
                 DELETE FROM {0}.retention WHERE class > 0;
                 INSERT INTO {0}.queue(name) VALUES ('default');
                 UPDATE {0}.test_clock SET ahead = '0';
@@ -93,7 +93,8 @@ private:
             BEGIN
                 TRUNCATE {0}.live, {0}.ready, {0}.later, {0}.lease, {0}.past, {0}.outside,
                     {0}.progress, {0}.cancel_note, {0}.idem_key, {0}.live_key, {0}.throttle_key,
-                    {0}.session, {0}.history, {0}.attempt, {0}.audit;
+                    {0}.session, {0}.history, {0}.attempt, {0}.audit, {0}.history_tally,
+                    {0}.history_change;
                 UPDATE {0}.test_clock SET ahead = '0';
             END $$)",
             name_

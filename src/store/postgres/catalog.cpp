@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "store/postgres/records.h"
+#include "store/unreadable_policy.h"
 
 namespace stint::store::pg {
 
@@ -41,9 +42,34 @@ void Catalog::LearnPolicy(int id, std::string_view retry) {
         std::lock_guard guard(mutex_);
         if (policies_.contains(id)) return;
     }
-    RetryPolicy policy = ReadPolicy(retry);
+    auto policy = RetryFromJson(retry);
+    if (!policy) {
+        log_.Error(
+            "a stored retry policy cannot be read: its tasks are not recovered here, and their "
+            "failures are final; run the program that wrote it, or mend the policy",
+            {{"policy", std::to_string(id)}, {"why", policy.error().message}}
+        );
+    }
     std::lock_guard guard(mutex_);
-    policies_[id] = policy;
+    if (!policy) unreadable_.insert(id);
+    policies_[id] = policy ? *policy : StandIn();
+}
+
+bool Catalog::CanRead(int policy) {
+    PolicyOf(policy);
+    std::lock_guard guard(mutex_);
+    return !unreadable_.contains(policy);
+}
+
+std::vector<std::int64_t> Catalog::Unreadable() {
+    std::lock_guard guard(mutex_);
+    return {unreadable_.begin(), unreadable_.end()};
+}
+
+void Catalog::ForgetUnreadable() {
+    std::lock_guard guard(mutex_);
+    for (int policy : unreadable_) policies_.erase(policy);
+    unreadable_.clear();
 }
 
 Lane Catalog::LaneOf(int id) {

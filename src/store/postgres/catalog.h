@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -28,7 +29,7 @@ struct Lane {
 // transaction, which may stay open for long.
 class Catalog {
 public:
-    explicit Catalog(Db& db) : db_(db) {}
+    Catalog(Db& db, base::Logger log) : db_(db), log_(std::move(log)) {}
 
     int LaneId(const Lane& lane);
     Lane LaneOf(int id);
@@ -36,7 +37,10 @@ public:
     void Learn(int id, const Lane& lane);
     void LearnPolicy(int id, std::string_view retry);
     int PolicyId(const RetryPolicy& policy);
-    RetryPolicy PolicyOf(int id);
+    RetryPolicy PolicyOf(int id);  // or what stands in for one that cannot be read
+    bool CanRead(int policy);
+    std::vector<std::int64_t> Unreadable();  // policies met so far
+    void ForgetUnreadable();                 // somebody may have mended them
 
     // Revision 0: nobody registered it, as far as known here. The statements that depend on it
     // compare the revision and ask for Reload when it is not the current one.
@@ -60,11 +64,13 @@ public:
 
 private:
     Db& db_;
+    const base::Logger log_;
     std::mutex mutex_;  // guards all below
     std::map<Lane, int> lane_ids_;
     std::unordered_map<int, Lane> lanes_;
     std::unordered_map<std::string, int> policy_ids_;
     std::unordered_map<int, RetryPolicy> policies_;
+    std::set<int> unreadable_;
     std::unordered_map<std::string, Type> types_;
     std::vector<std::pair<std::int64_t, int>> periods_;  // first id, number; by first id
     base::Instant periods_read_{};

@@ -119,8 +119,9 @@ bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& repl
     return true;
 }
 
-// One transaction: what has become due goes to its place, and the heads are taken.
-void PostgresStore::ClaimOnce(
+// One transaction: what has become due goes to its place, and the heads are taken. True: some of it
+// went to places that this look may have passed over.
+bool PostgresStore::ClaimOnce(
     const ClaimRequest& request,
     int limit,
     const Marks::Snapshot& marks,
@@ -141,9 +142,6 @@ void PostgresStore::ClaimOnce(
     // them.
     base::TestPoint("store_postgres.claimed");
     if (marks.lanes.empty()) marks_.Rescanned(begun, clock.Now());
-    for (int i = 0; i < rows[0].size(); ++i) {
-        marks_.Lower(static_cast<int>(rows[0].Int(i, 0)), rows[0].Int(i, 1));
-    }
     const Rows& found = rows[1];
     reply.session_live = found.Bool(0, 0);
     reply.suspects_waiting = found.Bool(0, 1);
@@ -154,6 +152,11 @@ void PostgresStore::ClaimOnce(
         taken.push_back(ReadLease(found, i, catalog_));
         marks_.Advance(taken.back().lane, taken.back().position);
     }
+    // After the above: what has become due may lie below what was taken.
+    for (int i = 0; i < rows[0].size(); ++i) {
+        marks_.Lower(static_cast<int>(rows[0].Int(i, 0)), rows[0].Int(i, 1));
+    }
+    return rows[0].size() > 0;
 }
 
 ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
@@ -162,13 +165,15 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
     ClaimReply reply;
     if (idle_ && NothingToClaim(request, reply)) return reply;
     std::vector<Taken> taken;
-    // The second round, if any, looks below the marks.
+    // The second round, if any, looks below the marks, or where what has just become due went.
+    bool promoted = false;
     for (int round = 0; round < 2; ++round) {
-        Marks::Snapshot marks = round == 0 ? marks_.Current(clock.Now()) : Marks::Snapshot();
+        bool by_marks = round == 0 || promoted;
+        Marks::Snapshot marks = by_marks ? marks_.Current(clock.Now()) : Marks::Snapshot();
         bool everywhere = marks.lanes.empty();
         int wanted = limit - static_cast<int>(taken.size());
         try {
-            ClaimOnce(request, wanted, marks, reply, taken);
+            promoted = ClaimOnce(request, wanted, marks, reply, taken);
         } catch (const CommitUnknown&) {
             throw;
         } catch (const std::exception&) {
@@ -176,7 +181,8 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
             break;  // nothing came of this round, but the one before is committed
         }
         bool enough = static_cast<int>(taken.size()) >= limit || !reply.session_live;
-        if (everywhere || enough || !marks_.RescanNow(clock.Now())) break;
+        if (everywhere || enough) break;
+        if (!promoted && !marks_.RescanNow(clock.Now())) break;
     }
     idle_ = taken.empty();
     std::sort(taken.begin(), taken.end(), [](const Taken& a, const Taken& b) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "base/random.h"
 #include "postgres/connection.h"
 #include "store/store.h"
@@ -15,6 +16,7 @@ struct PostgresOptions {
     std::string url;               // for libpq
     std::string schema = "stint";  // letters, digits and underscores
     base::Random& random = base::SystemRandom();
+    base::Logger log = {};
     bool migrate = true;  // create the schema, or bring an older one up to date
     // Connections at the most, each opened when first needed; few, whatever the number of slots.
     int connections = 4;  // for all that has none of its own below

@@ -7,7 +7,6 @@ namespace stint::store::pg {
 
 namespace {
 
-constexpr int kClasses = 16;
 constexpr int kChunk = 500;  // rows of a filtered list fetched at a time
 constexpr int kPeriodsPerLook = 8;
 constexpr int kFirstLook = 1'000;  // rows that one look may meet, in each of the two places

@@ -56,7 +56,10 @@ Reclaimed ReportOf(const Facts& facts, const Disposition& what, AttemptEnd end) 
 std::vector<Facts> PostgresStore::DoomedBySession(Transaction& transaction, int limit, bool& more) {
     // One lease row holds at least one task, so this many rows are enough; one more tells of
     // others.
-    Rows rows = transaction.Query(db_.sql.leases_of_expired, Params().Int4(limit + 1));
+    Params params;
+    params.Int4(limit + 1);
+    AddInts(params, catalog_.Unreadable());
+    Rows rows = transaction.Query(db_.sql.leases_of_expired, params);
     Tokens tokens;
     for (int i = 0; i < rows.size(); ++i) {
         std::vector<std::int64_t> ids = rows.Ints(i, 1), secrets = rows.Ints(i, 2);
@@ -79,6 +82,7 @@ std::vector<Facts> PostgresStore::DoomedByTime(
 ) {
     Params params;
     params.Int(grace.count()).Int4(limit);
+    AddInts(params, catalog_.Unreadable());
     Rows rows = transaction.Query(db_.sql.lapsed_leases, params);
     Tokens tokens;
     for (int i = 0; i < rows.size(); ++i) {
@@ -94,10 +98,21 @@ std::vector<Facts> PostgresStore::DoomedByTime(
     return ById(ReadFacts(transaction.Query(db_.sql.lease_facts, FactsParams(tokens))));
 }
 
-std::vector<Facts> PostgresStore::DoomedOutside(Transaction& transaction, int limit, bool& more) {
-    Rows rows = transaction.Query(db_.sql.lapsed_background, Params().Int4(limit + 1));
+std::vector<Facts> PostgresStore::DoomedOutside(
+    Transaction& transaction, int limit, bool& more, std::vector<TaskId>& skipped
+) {
+    Params lapsed;
+    lapsed.Int4(limit + 1);
+    AddInts(lapsed, catalog_.Unreadable());
+    Rows rows = transaction.Query(db_.sql.lapsed_background, lapsed);
     std::vector<std::int64_t> ids;
-    for (int i = 0; i < std::min(rows.size(), limit); ++i) ids.push_back(rows.Int(i, 0));
+    for (int i = 0; i < std::min(rows.size(), limit); ++i) {
+        // Before it is taken from where it waits: it is to stay there.
+        if (catalog_.CanRead(static_cast<int>(rows.Int(i, 1))))
+            ids.push_back(rows.Int(i, 0));
+        else
+            skipped.push_back(TaskId(rows.Int(i, 0)));
+    }
     more |= rows.size() > limit;
     if (ids.empty()) return {};
     Params params;
@@ -119,6 +134,10 @@ ReclaimReply PostgresStore::Reclaim(const ReclaimRequest& request) {
             }
             auto left = [&] { return limit - static_cast<int>(reply.tasks.size()); };
             for (const Facts& facts : DoomedBySession(transaction, limit, reply.more)) {
+                if (!catalog_.CanRead(facts.policy)) {
+                    reply.skipped.push_back(facts.id);
+                    continue;
+                }
                 auto flight = request.flights.find(facts.session);
                 bool started = flight == request.flights.end() ||
                                std::find(flight->second.begin(), flight->second.end(), facts.id) !=
@@ -129,11 +148,16 @@ ReclaimReply PostgresStore::Reclaim(const ReclaimRequest& request) {
             }
             if (left() > 0) {
                 auto late = DoomedByTime(transaction, request.timeout_grace, left(), reply.more);
-                for (const Facts& facts : late)
-                    reply.tasks.push_back(ReclaimTimedOut(facts, changes));
+                for (const Facts& facts : late) {
+                    if (catalog_.CanRead(facts.policy))
+                        reply.tasks.push_back(ReclaimTimedOut(facts, changes));
+                    else
+                        reply.skipped.push_back(facts.id);
+                }
             }
             if (left() > 0) {
-                for (const Facts& facts : DoomedOutside(transaction, left(), reply.more)) {
+                for (const Facts& facts :
+                     DoomedOutside(transaction, left(), reply.more, reply.skipped)) {
                     reply.tasks.push_back(ReclaimBackground(facts, changes));
                 }
             }

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "store/postgres/catalog.h"
+#include "store/unreadable_policy.h"
 
 namespace stint::store::pg {
 
@@ -43,10 +44,8 @@ std::optional<Progress> ReadProgress(std::string_view text) {
 }
 
 RetryPolicy ReadPolicy(std::string_view json) {
-    // Written by a newer program, or by hand. The default stands in: one such task must stop
-    // neither the claims nor the sweeps of all others. Check() names it.
     auto policy = RetryFromJson(json);
-    return policy ? *policy : RetryPolicy{};
+    return policy ? *policy : StandIn();
 }
 
 TypeRecord ReadType(const Rows& rows, int row) {

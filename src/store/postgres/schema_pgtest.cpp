@@ -203,20 +203,108 @@ TEST_F(SchemaTest, AttemptsOutliveTheirPeriodWhileATaskOfTheNextIsThere) {
     EXPECT_THAT(store->Attempts(id), ::testing::SizeIs(2));
 }
 
-TEST_F(SchemaTest, APolicyThatCannotBeReadStopsNobody) {
+// Written by a newer program, say: its tasks are left to that one, and stop nobody else's.
+TEST_F(SchemaTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
+    std::vector<std::string> logged;
+    options_.log = base::Logger(
+        [&](const LogRecord& record) { logged.push_back(std::string(record.message)); }, "postgres"
+    );
     auto store = OpenPostgresStore(options_);
-    Ask(R"(SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))");
-    Ask(R"(SELECT $s.submit('{"type": "t"}'))");
+    auto submit = [&](const std::string& more) {
+        return TaskId(
+            std::stoll(Ask("SELECT $s.submit('{\"type\": \"t\"" + more + "}') ->> 'id'").Text(0, 0))
+        );
+    };
+    TaskId odd = submit(R"(, "retry": {"max_attempts": 3})"), plain = submit("");
     Ask(R"(UPDATE $s.policy SET retry = '{"kind":"of tomorrow"}' WHERE retry <> '{}')");
     SessionId session = base::SystemRandom().MakeId<SessionId>();
     store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::minutes{1}});
-    EXPECT_EQ(store->Claim({.session = session, .limit = 5, .types = {"t"}}).leases.size(), 2u);
+    std::vector<Lease> leases =
+        store->Claim({.session = session, .limit = 5, .types = {"t"}}).leases;
+    ASSERT_EQ(leases.size(), 2u);
+    EXPECT_EQ(leases[0].task, odd);
+    EXPECT_EQ(leases[0].retry.on, RetryPolicy::On::kNone) << "nobody knows whether it may";
     schema_->AdvanceTime(std::chrono::minutes{5});
-    EXPECT_EQ(store->Reclaim({}).tasks.size(), 2u);
+    // The first sweep meets it, the second does not even look; the plain one is recovered.
+    auto sweeper = OpenPostgresStore(options_);
+    ReclaimReply first = sweeper->Reclaim({.limit = 1}), second = sweeper->Reclaim({.limit = 1});
+    EXPECT_THAT(first.skipped, ElementsAre(odd));
+    EXPECT_THAT(first.tasks, IsEmpty());
+    ASSERT_EQ(second.tasks.size(), 1u);
+    EXPECT_EQ(second.tasks[0].task, plain);
+    EXPECT_FALSE(store->Reclaim({}).more);
+    EXPECT_EQ(store->Get(odd)->state, State::kInProgress);
     EXPECT_EQ(store->List({}).tasks.size(), 2u);
-    std::string found;
-    for (const CheckFinding& finding : store->Check()) found += finding.detail;
-    EXPECT_THAT(found, HasSubstr("of tomorrow"));
+    EXPECT_THAT(logged, ::testing::Contains(HasSubstr("retry policy cannot be read")));
+    auto found = [&] {
+        std::string details;
+        for (const CheckFinding& finding : store->Check()) {
+            if (!finding.ok) details += finding.detail;
+        }
+        return details;
+    };
+    EXPECT_THAT(found(), HasSubstr("of tomorrow"));
+    // Somebody mended it.
+    Ask(R"(UPDATE $s.policy SET retry = '{"max_attempts":5}' WHERE retry LIKE '%tomorrow%')");
+    store->Housekeep({});
+    EXPECT_EQ(store->Reclaim({}).tasks.size(), 1u);
+    EXPECT_EQ(found(), "");
+}
+
+// ---- counts ------------------------------------------------------------------------------------
+
+TEST_F(SchemaTest, FinishedTasksAreCountedWithoutLookingAtThem) {
+    auto store = OpenPostgresStore(options_);
+    Lived(*store);
+    Lived(*store);
+    CountKey complete{State::kComplete, "default", "t"};
+    schema_->connection().Script(In("BEGIN; LOCK TABLE $s.history IN ACCESS EXCLUSIVE MODE"));
+    EXPECT_EQ(store->Counts({})[complete], 2);
+    schema_->connection().Script("ROLLBACK");
+    EXPECT_EQ(Ask("SELECT count(*) FROM $s.history_change").Int(0, 0), 2);
+    store->Housekeep({});
+    EXPECT_EQ(Ask("SELECT count(*) FROM $s.history_change").Int(0, 0), 0);
+    Lived(*store);
+    EXPECT_EQ(store->Counts({})[complete], 3);
+}
+
+TEST_F(SchemaTest, ACountThatIsWrongIsFound) {
+    auto store = OpenPostgresStore(options_);
+    Lived(*store);
+    auto wrong = [&] {
+        std::string details;
+        for (const CheckFinding& finding : store->Check()) {
+            if (!finding.ok) details += finding.detail;
+        }
+        return details;
+    };
+    EXPECT_EQ(wrong(), "");
+    Ask("UPDATE $s.history_change SET n = 5");
+    EXPECT_THAT(wrong(), HasSubstr("complete: counted 5, there are 1"));
+}
+
+TEST_F(SchemaTest, ACapIsCheckedByCountingNoFurther) {
+    auto store = OpenPostgresStore(options_);
+    store->SetQueue({.name = "q", .cap = 10}, "me");
+    NewTask task{.type = "t", .queue = "q"}, later = task;
+    later.delay = std::chrono::hours{1};
+    store->Submit({&task, 1});
+    store->Submit({&later, 1});
+    EXPECT_EQ(Ask("SELECT $s.waiting_(id, 10) FROM $s.queue WHERE name = 'q'").Int(0, 0), 2);
+    Ask("INSERT INTO $s.ready SELECT r.pos + n, r.task + n, r.lane, 0 FROM $s.ready r, "
+        "generate_series(1, 50000) n");
+    Rows plan =
+        Ask("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT $s.waiting_(id, "
+            "10) FROM $s.queue WHERE name = 'q'");
+    int blocks = -1;
+    for (int i = 0; i < plan.size(); ++i) {
+        std::string line = plan.Text(i, 0);
+        if (line.find("hit=") != std::string::npos && blocks < 0)
+            blocks = std::stoi(line.substr(line.find("hit=") + 4));
+    }
+    EXPECT_EQ(store->Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kQueueFull);
+    EXPECT_GE(blocks, 1);
+    EXPECT_LE(blocks, 100);
 }
 
 // ---- plans -------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ PostgresStore::PostgresStore(const PostgresOptions& options)
     : options_(options),
       random_(options.random),
       db_(options),
-      catalog_(db_),
+      catalog_(db_, options.log),
       marks_(options.rescan_every),
       group_([this](std::span<const NewTask> tasks) { return SubmitTogether(tasks); }, kLeaders) {
     db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.begin_period); });

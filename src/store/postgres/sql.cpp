@@ -32,6 +32,7 @@ const std::vector<Migration>& Migrations() {
         {2, "views", text::k_002_views},
         {3, "submit", text::k_003_submit},
         {4, "identity", text::k_004_identity},
+        {5, "tally", text::k_005_tally},
     };
     return migrations;
 }

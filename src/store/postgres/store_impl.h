@@ -14,6 +14,8 @@
 
 namespace stint::store::pg {
 
+constexpr int kClasses = 16;  // of retention; a history table is one period and one of them
+
 struct Incoming;
 struct Taken;
 
@@ -89,7 +91,7 @@ private:
 
     // claim.cpp
     bool NothingToClaim(const ClaimRequest& request, ClaimReply& reply);
-    void ClaimOnce(
+    bool ClaimOnce(
         const ClaimRequest& request,
         int limit,
         const Marks::Snapshot& marks,
@@ -134,7 +136,9 @@ private:
     std::vector<Facts> DoomedByTime(
         Transaction& transaction, Duration grace, int limit, bool& more
     );
-    std::vector<Facts> DoomedOutside(Transaction& transaction, int limit, bool& more);
+    std::vector<Facts> DoomedOutside(
+        Transaction& transaction, int limit, bool& more, std::vector<TaskId>& skipped
+    );
     Reclaimed ReclaimCrashed(const Facts& facts, Changes& changes);
     Reclaimed ReclaimUnstarted(const Facts& facts, Changes& changes);
     Reclaimed ReclaimTimedOut(const Facts& facts, Changes& changes);
@@ -169,6 +173,7 @@ private:
     // housekeep.cpp
     int ExpireUnstarted(int limit);
     std::vector<std::string> DropPeriods(int limit);
+    CheckFinding CheckTallies();
 
     const PostgresOptions options_;
     base::Random& random_;

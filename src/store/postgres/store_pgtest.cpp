@@ -455,6 +455,21 @@ TEST_F(OpenClaim, OfAllThatIsUrgentDoesNotKeepOthersFromTheRest) {
     EXPECT_EQ(leases[0].task, ordinary);
 }
 
+TEST_F(PostgresStoreTest, WhatHasBecomeDueIsNotPassedOverByWhatWasTakenBesideIt) {
+    TaskId due = Make({.delay = std::chrono::minutes{1}});
+    Make();
+    ASSERT_THAT(Claim(*store_), SizeIs(1));
+    Make();
+    schema_->AdvanceTime(std::chrono::minutes{2});
+    ASSERT_THAT(Claim(*store_), SizeIs(1));
+    int looks = 0;
+    Listen([&](std::string_view point) { looks += point == "store_postgres.claimed" ? 1 : 0; });
+    std::vector<Lease> leases = Claim(*store_);
+    ASSERT_THAT(leases, SizeIs(1));
+    EXPECT_EQ(leases[0].task, due);
+    EXPECT_EQ(looks, 1) << "found only by looking everywhere, which is not done each time";
+}
+
 TEST_F(PostgresStoreTest, WhatIsUrgentIsPromotedBeforeABacklogThatIsNot) {
     std::vector<NewTask> backlog(
         300, NewTask{.type = "t", .priority = 10, .delay = std::chrono::minutes{1}}

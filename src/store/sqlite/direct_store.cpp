@@ -209,7 +209,15 @@ std::vector<SettleReply> DirectStore::Settle(std::span<const Settlement> settlem
 }
 
 ReclaimReply DirectStore::Reclaim(const ReclaimRequest& request) {
-    return Change([&request](Ops& ops) { return ops.Reclaim(request); });
+    ReclaimReply reply = Change([&request](Ops& ops) { return ops.Reclaim(request); });
+    for (TaskId task : reply.skipped) {
+        options_.log.Error(
+            "a task is not recovered, since its retry policy cannot be read: run the program that "
+            "wrote it, or cancel the task",
+            {{"task", task.ToString()}}
+        );
+    }
+    return reply;
 }
 
 Result<State> DirectStore::FinishBackground(const BackgroundFinish& finish) {

@@ -5,6 +5,7 @@
 // because nobody else writes; Forget() after a rollback makes it read again.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -198,6 +199,7 @@ private:
 
     sqlite::Connection& db_;
     base::Clock& clock_;
+    std::set<std::string> unreadable_;  // retry policies that sweeps have met
     base::Random& random_;
     sqlite::Gate gate_;
     Lanes lanes_;

@@ -57,6 +57,7 @@ private:
     std::optional<TaskRecord> GetInView(TaskId task);
     CheckFinding NoRows(std::string_view what, std::string_view query);
     CheckFinding NoRows(std::string_view what, std::string_view query, std::int64_t period);
+    CheckFinding CheckPolicies();
     CheckFinding CheckAudit();
     bool ReplayAudit(std::int64_t task, State state, std::string& why);
 

@@ -46,8 +46,21 @@ std::vector<CheckFinding> Reads::Check() {
         findings.push_back(NoRows("no task is both live and finished (I2)", "check_both", period.id)
         );
     }
+    findings.push_back(CheckPolicies());
     findings.push_back(CheckAudit());
     return findings;
+}
+
+CheckFinding Reads::CheckPolicies() {
+    CheckFinding finding{.what = "every retry policy can be read", .detail = {}, .ok = true};
+    for (sqlite::Rows rows = Sql("check_policies").Query(); rows.Next() && finding.ok;) {
+        auto policy = RetryFromJson(rows.Text(1));
+        if (policy) continue;
+        finding.ok = false;
+        finding.detail =
+            fmt::format("task {}, which is not recovered: {}", rows.Int(0), policy.error().message);
+    }
+    return finding;
 }
 
 CheckFinding Reads::CheckAudit() {

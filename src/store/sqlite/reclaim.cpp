@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "base/planted_bug.h"
 #include "base/text.h"
 #include "store/sqlite/ops.h"
@@ -12,6 +13,7 @@ namespace stint::store::lite {
 namespace {
 
 constexpr std::string_view kSweeper = "sweeper";
+constexpr std::size_t kUnreadable = 1000;
 
 using base::Bug;
 using base::Planted;
@@ -46,17 +48,18 @@ std::vector<Ops::Doomed> Ops::FindDoomed(const ReclaimRequest& request, ReclaimR
         sqlite::Rows rows = Sql("session_over_holding").Query(most);
         while (rows.Next()) sessions.push_back(rows.Int(0));
     }
+    const std::string unreadable = base::Json(unreadable_).dump();
     std::vector<Doomed> doomed;
     auto collect = [&doomed](sqlite::Rows rows, Doomed::Why why) {
         while (rows.Next()) doomed.push_back({rows.Int(0), why});
     };
     for (std::int64_t no : sessions)
-        collect(Sql("held_by").Query(no, most), Doomed::Why::kSessionOver);
+        collect(Sql("held_by").Query(no, unreadable, most), Doomed::Why::kSessionOver);
     std::sort(doomed.begin(), doomed.end(), [](const Doomed& a, const Doomed& b) {
         return a.task < b.task;
     });
     auto over = [&](State state, Time until) {
-        return Sql("over_deadline").Query(static_cast<int>(state), Micros(until), most);
+        return Sql("over_deadline").Query(static_cast<int>(state), Micros(until), unreadable, most);
     };
     std::size_t of_the_dead = doomed.size();
     collect(over(State::kInProgress, now_ - request.timeout_grace), Doomed::Why::kTimedOut);
@@ -78,6 +81,12 @@ void Ops::MoveDoomed(const Doomed& doomed, const ReclaimRequest& request, Reclai
     TaskRow row;
     bool found = Load(TaskId(doomed.task), row);
     CHECK(found);
+    if (!IsRetry(row.retry)) {
+        // Told once; from now on it does not stand in the way of the others.
+        if (unreadable_.size() < kUnreadable) unreadable_.insert(row.retry);
+        reply.skipped.push_back(row.id);
+        return;
+    }
     Reclaimed report{.task = row.id};
     if (const SessionFacts* session = SessionAt(row.session)) {
         report.from = session->id;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "store/unreadable_policy.h"
 
 namespace stint::store::lite {
 
@@ -241,8 +242,11 @@ const RetryPolicy& RetryOf(const std::string& text) {
     if (auto found = parsed.find(text); found != parsed.end()) return found->second;
     if (parsed.size() >= 1000) parsed.clear();
     auto policy = RetryFromJson(text);
-    CHECK_WHY(policy.has_value(), "a stored retry policy is not one");
-    return parsed.emplace(text, *policy).first->second;
+    return parsed.emplace(text, policy ? *policy : StandIn()).first->second;
+}
+
+bool IsRetry(const std::string& text) {
+    return text.empty() || RetryFromJson(text).has_value();
 }
 
 std::string TagsText(const std::vector<std::string>& tags) {

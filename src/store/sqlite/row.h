@@ -127,7 +127,8 @@ RandomIdType FromBytes(sqlite::Blob bytes) {
 
 // Empty text = the default policy. Parsed ones are remembered per thread: few are distinct.
 std::string RetryText(const RetryPolicy& policy);
-const RetryPolicy& RetryOf(const std::string& text);
+const RetryPolicy& RetryOf(const std::string& text);  // or what stands in for one that is not
+bool IsRetry(const std::string& text);
 std::string TagsText(const std::vector<std::string>& tags);
 std::vector<std::string> TagsOf(std::string_view text);
 std::string ErrorText(const TaskError& error);

@@ -332,6 +332,51 @@ TEST_F(SqliteStoreTest, AfterAFailedSyncNothingIsAnsweredDefinitely) {
     }
 }
 
+// ---- what a newer program wrote ----
+
+TEST_F(SqliteStoreTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
+    std::vector<std::string> logged;
+    options_.log = base::Logger(
+        [&](const LogRecord& record) { logged.push_back(std::string(record.message)); }, "sqlite"
+    );
+    auto store = OpenSqliteStore(options_);
+    std::vector<NewTask> tasks(2, Task());
+    tasks[0].retry = RetryPolicy{.max_attempts = 3};
+    TaskId odd = store->Submit(tasks).at(0).id;
+    auto set_policy = [&](const std::string& json) {
+        sqlite::Connection(options_.path, {.role = sqlite::OpenOptions::Role::kWriter})
+            .Exec("UPDATE stint_task SET retry = '" + json + "' WHERE retry <> ''");
+    };
+    set_policy(R"({"kind":"of tomorrow"})");
+    NewSession session{.id = base::SystemRandom().MakeId<SessionId>(), .hostname = "here"};
+    session.lease = 1min;
+    store->OpenSession(session);
+    auto leases = store->Claim({.session = session.id, .limit = 5, .types = {"t"}}).leases;
+    ASSERT_EQ(leases.size(), 2u);
+    EXPECT_EQ(leases[0].retry.on, RetryPolicy::On::kNone) << "nobody knows whether it may";
+    clock_.Advance(5min);
+    // The first sweep meets it, the second does not even look; the plain one is recovered.
+    ReclaimReply first = store->Reclaim({.limit = 1}), second = store->Reclaim({.limit = 1});
+    EXPECT_EQ(first.skipped, std::vector{odd});
+    EXPECT_TRUE(first.tasks.empty());
+    ASSERT_EQ(second.tasks.size(), 1u);
+    EXPECT_EQ(second.tasks[0].task, leases[1].task);
+    EXPECT_FALSE(store->Reclaim({}).more);
+    EXPECT_EQ(store->Get(odd)->state, State::kInProgress);
+    EXPECT_EQ(logged.size(), 1u);
+    auto found = [&] {
+        std::string details;
+        for (const CheckFinding& finding : store->Check()) {
+            if (!finding.ok) details += finding.detail;
+        }
+        return details;
+    };
+    EXPECT_THAT(found(), HasSubstr("of tomorrow"));
+    set_policy(R"({"max_attempts":5})");
+    EXPECT_EQ(store->Reclaim({}).tasks.size(), 1u);
+    EXPECT_EQ(found(), "");
+}
+
 // ---- schema ----
 
 TEST_F(SqliteStoreTest, MigrationIsPrintedThenRunThenDone) {

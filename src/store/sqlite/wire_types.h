@@ -285,7 +285,7 @@ void Fields(A& a, Reclaimed& x) {
 }
 template <class A>
 void Fields(A& a, ReclaimReply& x) {
-    a(x.expired, x.tasks, x.more);
+    a(x.expired, x.tasks, x.skipped, x.more);
 }
 template <class A>
 void Fields(A& a, CancelReply& x) {

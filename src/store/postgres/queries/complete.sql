@@ -36,6 +36,9 @@ i AS (
         o.explicit, 4, 1, o.attempt, o.claim_no, o.generation, o.crash_count, o.key, o.secret, o.session, o.node, o.warning, (o.lease_flags & 64) <> 0,
         o.exit_code, o.timeout_ms, o.parent, o.start_by, o.tags, o.unique_key, o.idem_key, o.debounce_key, o.input, o.output, o.stderr_tail
     FROM o, n),
+t AS (
+    INSERT INTO $schema$.history_change(part, lane, state, n)
+    SELECT o.period * 16 + o.class, o.lane, 4, count(*) FROM o GROUP BY 1, 2),
 a AS (
     INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, session, actor, span, ids)
     SELECT $schema$.day_(n.t), nextval('$schema$.audit_seq'), n.t, o.tenant, 3, 1, 4, o.attempt, o.generation, o.session, 'worker', o.span, o.ids

@@ -13,13 +13,16 @@ v AS (DELETE FROM $schema$.live z WHERE z.id = ANY ($1::bigint[]) RETURNING z.*)
 p AS (DELETE FROM $schema$.past z WHERE z.task = ANY ($1::bigint[])),
 u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY ($1::bigint[])),
 g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY ($1::bigint[])),
-c AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY ($1::bigint[]))
-INSERT INTO $schema$.history(part, id, pos, created_at, due_at, finished_at, claimed_at, lane, policy, flags, explicit, state, ending, attempt,
-    claim_no, generation, crash_count, key, secret, session, node, warning, alone, exit_code, exit_signal, timeout_ms, parent, start_by, tags,
-    unique_key, idem_key, debounce_key, input, output, error, reason, stderr_tail)
-SELECT x.period * 16 + CASE x.state WHEN 4 THEN q.class_complete WHEN 6 THEN q.class_cancelled ELSE q.class_dead END,
-    v.id, v.pos, v.created_at, v.due_at, n.t, x.claimed_at, v.lane, v.policy, (v.flags | (x.flags & 4))::smallint, v.explicit, x.state, x.ending, x.attempt,
-    x.claim_no, x.generation, x.crash_count, x.key, x.secret, x.session, x.node, x.warning, (x.flags & 64) <> 0, x.exit_code, x.exit_signal,
-    v.timeout_ms, v.parent, v.start_by, v.tags, v.unique_key, v.idem_key, v.debounce_key, v.input, x.output, x.error, x.reason, x.stderr_tail
-FROM v JOIN x ON x.task = v.id JOIN $schema$.lane l ON l.id = v.lane JOIN $schema$.queue q ON q.id = l.queue
-CROSS JOIN n
+c AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY ($1::bigint[])),
+i AS (
+    INSERT INTO $schema$.history(part, id, pos, created_at, due_at, finished_at, claimed_at, lane, policy, flags, explicit, state, ending, attempt,
+        claim_no, generation, crash_count, key, secret, session, node, warning, alone, exit_code, exit_signal, timeout_ms, parent, start_by, tags,
+        unique_key, idem_key, debounce_key, input, output, error, reason, stderr_tail)
+    SELECT x.period * 16 + CASE x.state WHEN 4 THEN q.class_complete WHEN 6 THEN q.class_cancelled ELSE q.class_dead END,
+        v.id, v.pos, v.created_at, v.due_at, n.t, x.claimed_at, v.lane, v.policy, (v.flags | (x.flags & 4))::smallint, v.explicit, x.state, x.ending, x.attempt,
+        x.claim_no, x.generation, x.crash_count, x.key, x.secret, x.session, x.node, x.warning, (x.flags & 64) <> 0, x.exit_code, x.exit_signal,
+        v.timeout_ms, v.parent, v.start_by, v.tags, v.unique_key, v.idem_key, v.debounce_key, v.input, x.output, x.error, x.reason, x.stderr_tail
+    FROM v JOIN x ON x.task = v.id JOIN $schema$.lane l ON l.id = v.lane JOIN $schema$.queue q ON q.id = l.queue
+    CROSS JOIN n
+    RETURNING part, lane, state)
+INSERT INTO $schema$.history_change(part, lane, state, n) SELECT i.part, i.lane, i.state, count(*) FROM i GROUP BY 1, 2, 3

@@ -3,6 +3,7 @@
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 c AS MATERIALIZED (SELECT h.id, h.part FROM $schema$.history h WHERE h.id = ANY ($1::bigint[]) AND h.part = ANY ($2::int[]) ORDER BY h.id FOR UPDATE),
 h AS (DELETE FROM $schema$.history z USING c WHERE z.id = c.id AND z.part = c.part AND z.part = ANY ($2::int[]) AND z.state = ANY ($3::smallint[]) RETURNING z.*),
+t AS (INSERT INTO $schema$.history_change(part, lane, state, n) SELECT h.part, h.lane, h.state, -count(*) FROM h GROUP BY 1, 2, 3),
 a AS (
     INSERT INTO $schema$.attempt(part, task, claim_no, attempt, generation, ending, alone, started_at, finished_at, key, secret, session, node,
         exit_code, exit_signal, error, stderr_tail, to_state)

@@ -7,6 +7,9 @@ SELECT id FROM stint_task t WHERE session IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM stint_session s WHERE s.no = t.session)
 LIMIT 10;
 
+-- name: check_policies
+SELECT min(id), retry FROM stint_task WHERE retry IS NOT NULL AND retry <> '' GROUP BY retry;
+
 -- name: check_waiting
 SELECT id FROM stint_task WHERE (state IN (0, 5)) <> (wait <> 0) LIMIT 10;
 

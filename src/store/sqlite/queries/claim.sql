@@ -21,10 +21,12 @@ SELECT id FROM stint_task WHERE wait = 5 AND lane = ? AND due_at <= ? ORDER BY d
 SELECT due_at FROM stint_task WHERE wait = 5 AND lane = ? ORDER BY due_at LIMIT 1;
 
 -- name: held_by
-SELECT id FROM stint_task WHERE session = ? ORDER BY id LIMIT ?;
+SELECT id FROM stint_task WHERE session = ? AND coalesce(retry, '') NOT IN (SELECT value FROM json_each(?))
+ORDER BY id LIMIT ?;
 
 -- name: over_deadline
 SELECT id FROM stint_task WHERE state = ? AND deadline_at IS NOT NULL AND deadline_at <= ?
+    AND coalesce(retry, '') NOT IN (SELECT value FROM json_each(?))
 ORDER BY deadline_at LIMIT ?;
 
 -- name: start_by_passed

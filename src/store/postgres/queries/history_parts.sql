@@ -1,0 +1,1 @@
+SELECT l.part FROM $schema$.leaf l WHERE l.parent = 'history' ORDER BY l.part
