@@ -184,7 +184,7 @@ class Tidy:
     def cmake(self, name, text):
         for call in re.finditer(r"stint_room\(\s*(\w+)([^)]*)\)", text):
             room = call.group(1).replace("store_", "store/")
-            wanted = re.search(r"\bDEPS\s+(.*?)(\bLIBS\b|\bTHREADED|\bTEST_DEPS|$)", call.group(2), re.S)
+            wanted = re.search(r"\bDEPS\s+(.*?)(\bLIBS\b|\bTHREADED|\bTEST_DEPS|\bSUBDIRS|$)", call.group(2), re.S)
             if room not in ROOMS:
                 self.report(name, 1, "layer", f"room {room} is not in the table of tools/tidy.py")
                 continue
