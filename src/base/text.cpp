@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -105,6 +107,13 @@ std::string DurationText(Duration duration) {
     if (ms % 60'000 == 0) return fmt::format("{} min", ms / 60'000);
     if (ms % 1'000 == 0) return fmt::format("{} s", ms / 1'000);
     return fmt::format("{} ms", ms);
+}
+
+bool EqualIgnoringCase(std::string_view one, std::string_view other) {
+    auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(), [&](char a, char b) {
+        return lower(a) == lower(b);
+    });
 }
 
 }  // namespace stint::base

@@ -23,6 +23,9 @@ std::string CleanText(std::string_view text, std::size_t max_bytes);
 // "…".
 std::string Quoted(std::string_view text);
 
+// Of ASCII letters; other bytes must be equal.
+bool EqualIgnoringCase(std::string_view one, std::string_view other);
+
 // 2023-11-14T22:13:20Z, with as many fractional digits (0, 3 or 6) as the instant needs.
 std::string Iso8601(Time time);
 
