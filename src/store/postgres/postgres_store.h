@@ -24,6 +24,9 @@ struct PostgresOptions {
     int vital = 2;        // for heartbeats and claims
     int for_hosts = 4;    // for Write: transactions that last as long as the host likes
     postgres::ConnectOptions::Prepare prepare = postgres::ConnectOptions::Prepare::kAuto;
+    // How long a block of ids that was taken ahead is used: the id of a task says in which period
+    // it was submitted, and with it how long it is kept.
+    Duration ids_kept = std::chrono::minutes{10};
     Duration acquire_timeout = std::chrono::seconds{10};
     // How long a task that committed late, below positions already taken, may wait to be noticed.
     Duration rescan_every = std::chrono::seconds{10};

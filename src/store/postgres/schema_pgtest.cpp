@@ -251,6 +251,17 @@ TEST_F(SchemaTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
     EXPECT_EQ(found(), "");
 }
 
+TEST_F(SchemaTest, IdsTakenAheadAreNotUsedForPeriodsToCome) {
+    options_.ids_kept = Duration::zero();
+    auto store = OpenPostgresStore(options_);
+    NewTask task{.type = "t"};
+    store->Submit({&task, 1});
+    schema_->AdvanceTime(std::chrono::hours{25});
+    Ask("SELECT $s.begin_period_()");
+    TaskId id = store->Submit({&task, 1}).at(0).id;
+    EXPECT_GE(id.value(), Ask("SELECT max(first_id) FROM $s.period").Int(0, 0));
+}
+
 // ---- counts ------------------------------------------------------------------------------------
 
 TEST_F(SchemaTest, FinishedTasksAreCountedWithoutLookingAtThem) {

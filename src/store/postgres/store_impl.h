@@ -183,7 +183,8 @@ private:
     GroupSubmit group_;
     std::atomic<bool> idle_{false};  // the last claim found nothing
 
-    std::mutex ids_mutex_;  // guards the three below
+    std::mutex ids_mutex_;  // guards the four below
+    base::Instant ids_taken_{};
     std::int64_t next_id_ = 0;
     std::int64_t last_id_ = -1;
     std::map<std::int64_t, std::int64_t> fresh_;  // reserved here and not yet used: first, last

@@ -131,8 +131,10 @@ bool PostgresStore::IsFresh(TaskId id) {
 TaskId PostgresStore::TakeId() {
     {
         std::lock_guard guard(ids_mutex_);
-        if (next_id_ <= last_id_) return TaskId(next_id_++);
+        bool old = base::SystemClock().Now() - ids_taken_ >= options_.ids_kept;
+        if (next_id_ <= last_id_ && !old) return TaskId(next_id_++);
     }
+    base::Instant asked = base::SystemClock().Now();
     std::int64_t first = db_.RunAside([&](Transaction& transaction) {
         return transaction.Query(db_.sql.reserve_ids, Params().Int4(kIdsAtOnce)).Int(0, 0);
     });
@@ -140,6 +142,7 @@ TaskId PostgresStore::TakeId() {
     // Two threads may both have fetched a block: one is lost, ids are plenty.
     next_id_ = first;
     last_id_ = first + kIdsAtOnce - 1;
+    ids_taken_ = asked;
     return TaskId(next_id_++);
 }
 
