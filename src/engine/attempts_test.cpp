@@ -10,6 +10,7 @@
 namespace stint::engine {
 namespace {
 
+// A lock that is missing shows under ThreadSanitizer, which runs this test too.
 TEST(Attempts, TheTableLosesAndDoublesNoneUnderThreads) {
     constexpr int kThreads = 3, kEach = 400;
     AttemptTable table;

@@ -329,11 +329,11 @@ TEST(Threads, SweepsAndHousekeepingComeOncePerIntervalIdleOrBusy) {
         WatchedRig rig;
         rig.options.slots = 2;
         rig.options.lease = {.lease = 10h, .heartbeat_every = 1h, .self_stop = 5h};
-        Gate gate;
-        rig.Handle("long", [&](Context&, std::string_view) { return gate.Pass(), Done(); });
+        auto gate = std::make_shared<Gate>();
+        rig.Handle("long", [gate](Context&, std::string_view) { return gate->Pass(), Done(); });
         rig.Start();
         for (int i = 0; i < busy; ++i) rig.Submit("long");
-        EXPECT_TRUE(gate.WaitForVisitors(busy));
+        EXPECT_TRUE(gate->WaitForVisitors(busy));
         for (Duration passed{}; passed < 300s; passed += 2s) ASSERT_TRUE(rig.Passes(2s));
         EXPECT_EQ(rig.worker->running(), busy);
         // Every 5 s and every minute, ± 20 %, seen every 2 s, and the first ones at the start.
@@ -341,7 +341,7 @@ TEST(Threads, SweepsAndHousekeepingComeOncePerIntervalIdleOrBusy) {
         EXPECT_LE(rig.store.calls("reclaim"), 300 / 4 + 2);
         EXPECT_GE(rig.store.calls("housekeep"), 300 / 74);
         EXPECT_LE(rig.store.calls("housekeep"), 300 / 48 + 1);
-        gate.Open();
+        gate->Open();
         rig.worker->Stop();
     }
 }
