@@ -1,6 +1,9 @@
 // The worker with its threads: everything waits on conditions, time moves only when told.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <map>
+
 #include "base/test_point.h"
 #include "support/engine_rig.h"
 
@@ -18,6 +21,61 @@ bool InTime(ThreadedRig& rig, const std::function<bool()>& condition) {
         return false;
     });
 }
+
+// Sees the loops go to sleep: only so can a test know that nothing more is done at a given time.
+class WatchedClock final : public base::ManualClock {
+public:
+    void WaitUntil(
+        std::unique_lock<std::mutex>& lock,
+        std::condition_variable_any& wake,
+        std::stop_token stop,
+        base::Instant until
+    ) override {
+        {
+            std::lock_guard guard(mutex_);
+            ++sleeps_[std::this_thread::get_id()];
+        }
+        ManualClock::WaitUntil(lock, wake, stop, until);
+    }
+    std::map<std::thread::id, int> sleeps() {
+        std::lock_guard guard(mutex_);
+        return sleeps_;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::thread::id, int> sleeps_;  // guarded by mutex_
+};
+
+// The worker's time is watched; the store's stands still, so that no lease ends.
+struct WatchedRig : ThreadedRig {
+    WatchedClock time;
+
+    WatchedRig() {
+        Handle("t", [](Context&, std::string_view) { return Done(); });
+    }
+    ~WatchedRig() { worker.reset(); }
+
+    void Start() {
+        worker = std::make_unique<Worker>(
+            WorkerParts{store, wake, registry, time, *worker_random, nullptr, &metrics}, options
+        );
+        worker->Start();
+    }
+    // Lets time pass and all loops do what is due then. False: one of them never sleeps.
+    bool Passes(Duration by) {
+        constexpr int kLoops = 5;
+        time.Advance(by);
+        auto before = time.sleeps();
+        return Eventually([&] {
+            auto now = time.sleeps();
+            // Who lay down once may have looked at the time before it passed.
+            return kLoops == std::count_if(now.begin(), now.end(), [&](const auto& loop) {
+                       return loop.second >= before[loop.first] + 2;
+                   });
+        });
+    }
+};
 
 TEST(Threads, RunManyTasksAtOnceAndStopClean) {
     ThreadedRig rig;
@@ -229,23 +287,90 @@ TEST(Threads, AHookAboutAGivenUpAttemptHoldsUpNoWatch) {
 }
 
 TEST(Threads, AnIdleWorkerAsksAgainOnlyWhenItsIntervalIsOver) {
+    WatchedRig rig;
+    rig.options.poll = {1s, 1s};  // ± 20 %
+    rig.Start();
+    ASSERT_TRUE(rig.Passes(0s));
+    EXPECT_EQ(rig.worker->state(), WorkerState::kIdle);
+    EXPECT_EQ(rig.store.calls("claim"), 1);
+    ASSERT_TRUE(rig.Passes(799ms));
+    EXPECT_EQ(rig.store.calls("claim"), 1) << "too early";
+    ASSERT_TRUE(rig.Passes(402ms));
+    EXPECT_EQ(rig.store.calls("claim"), 2);
+    ASSERT_TRUE(rig.Passes(799ms));
+    EXPECT_EQ(rig.store.calls("claim"), 2) << "it waits each time";
+    rig.worker->Stop();
+}
+
+TEST(Threads, APatientWorkerRenewsItsTwoMinutesEveryThirtySeconds) {
+    WatchedRig rig;
+    rig.options.lease = model::LeasePolicy::Patient();
+    rig.Start();
+    auto left = [&] { return rig.memory.Sessions().front().lease_until - rig.memory.Now(); };
+    ASSERT_TRUE(rig.Passes(0s));
+    EXPECT_EQ(left(), 2min);
+    rig.clock.Advance(30s);
+    ASSERT_TRUE(rig.Passes(30s - 1ms));
+    EXPECT_EQ(rig.store.calls("renew"), 0);
+    EXPECT_EQ(left(), 90s);
+    ASSERT_TRUE(rig.Passes(1ms));
+    EXPECT_EQ(rig.store.calls("renew"), 1);
+    EXPECT_EQ(left(), 2min);
+    ASSERT_TRUE(rig.Passes(27s - 1ms));  // ± 10 % from now on
+    EXPECT_EQ(rig.store.calls("renew"), 1);
+    ASSERT_TRUE(rig.Passes(6s + 1ms));
+    EXPECT_EQ(rig.store.calls("renew"), 2);
+    rig.worker->Stop();
+}
+
+TEST(Threads, SweepsAndHousekeepingComeOncePerIntervalIdleOrBusy) {
+    for (int busy : {0, 2}) {
+        SCOPED_TRACE(busy);
+        WatchedRig rig;
+        rig.options.slots = 2;
+        rig.options.lease = {.lease = 10h, .heartbeat_every = 1h, .self_stop = 5h};
+        auto gate = std::make_shared<Gate>();
+        rig.Handle("long", [gate](Context&, std::string_view) { return gate->Pass(), Done(); });
+        rig.Start();
+        for (int i = 0; i < busy; ++i) rig.Submit("long");
+        EXPECT_TRUE(gate->WaitForVisitors(busy));
+        for (Duration passed{}; passed < 300s; passed += 2s) ASSERT_TRUE(rig.Passes(2s));
+        EXPECT_EQ(rig.worker->running(), busy);
+        // Every 5 s and every minute, ± 20 %, seen every 2 s, and the first ones at the start.
+        EXPECT_GE(rig.store.calls("reclaim"), 300 / 6);
+        EXPECT_LE(rig.store.calls("reclaim"), 300 / 4 + 2);
+        EXPECT_GE(rig.store.calls("housekeep"), 300 / 74);
+        EXPECT_LE(rig.store.calls("housekeep"), 300 / 48 + 1);
+        gate->Open();
+        rig.worker->Stop();
+    }
+}
+
+TEST(Threads, TwoWorkersOnOneStoreRunTwiceAsMuchAtOnce) {
     ThreadedRig rig;
-    rig.options.poll = {1s, 1s};
-    rig.options.lease = {.lease = 2s, .heartbeat_every = 600ms, .self_stop = 1'500ms};
-    rig.options.sweep_every = 1h;
-    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    Gate gate;
+    rig.options.slots = 2;
+    rig.Handle("t", [&](Context&, std::string_view) { return gate.Pass(), Done(); });
     rig.Make().Start();
-    ASSERT_TRUE(Eventually([&] { return rig.worker->state() == WorkerState::kIdle; }));
-    int asked = rig.store.calls("claim");
-    // The interval is between 0.8 and 1.2 s. All that sleep on the clock are woken together: when
-    // the heartbeat has been sent, a claim would have been, too.
-    auto heartbeats = rig.metrics.heartbeats.load();
-    rig.clock.Advance(700ms);
-    EXPECT_TRUE(Eventually([&] { return rig.metrics.heartbeats > heartbeats; }));
-    EXPECT_EQ(rig.store.calls("claim"), asked);
-    rig.clock.Advance(500ms);
-    EXPECT_TRUE(Eventually([&] { return rig.store.calls("claim") > asked; }));
-    EXPECT_EQ(rig.store.calls("claim"), asked + 1);
+    Worker second(
+        WorkerParts{
+            rig.store,
+            rig.wake,
+            rig.registry,
+            rig.clock,
+            *rig.worker_random,
+            nullptr,
+            &rig.metrics},
+        rig.options
+    );
+    second.Start();
+    for (int i = 0; i < 5; ++i) rig.Submit("t");
+    EXPECT_TRUE(gate.WaitForVisitors(4));
+    EXPECT_EQ(rig.worker->running(), 2);
+    EXPECT_EQ(second.running(), 2);
+    gate.Open();
+    EXPECT_TRUE(InTime(rig, [&] { return rig.metrics.completed == 5; }));
+    second.Stop();
     rig.worker->Stop();
 }
 

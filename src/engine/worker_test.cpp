@@ -883,6 +883,28 @@ TEST(Services, HousekeepingExpiresStartByDeadlines) {
     EXPECT_GT(next - rig.clock.Now(), 40s);
 }
 
+TEST(Services, ACycleOfHousekeepingIsBoundedAndTheRestIsDoneSoon) {
+    Rig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    rig.memory.SetQueue({.name = "default", .paused = true}, "test");
+    model::NewTask late{.type = "t", .start_by = rig.clock.WallTime() + 10s};
+    for (int tasks : {10'000, 300}) {
+        rig.memory.Submit(std::vector<model::NewTask>(static_cast<std::size_t>(tasks), late));
+    }
+    rig.clock.Advance(11s);
+    auto left = [&] {
+        return rig.memory.Counts({.states = {State::kOpen}})[{State::kOpen, "default", "t"}];
+    };
+    auto next = rig.worker->HousekeepOnce();
+    EXPECT_EQ(rig.store.calls("housekeep"), 20);
+    EXPECT_EQ(left(), 300);
+    EXPECT_LE(next - rig.clock.Now(), 6s);
+    next = rig.worker->HousekeepOnce();
+    EXPECT_EQ(left(), 0);
+    EXPECT_GT(next - rig.clock.Now(), 40s);
+}
+
 TEST(Services, TheSweepLogsWhoWasRecovered) {
     Rig rig;
     rig.Handle("t", [](Context&, std::string_view) { return Done(); });

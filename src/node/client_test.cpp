@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/random.h"
 #include "node/command_tasks.h"
 #include "node/engine_impl.h"
 #include "node/json_view.h"
@@ -111,6 +112,23 @@ protected:
         client_.emplace(Client::Of(engine_));
     }
     std::size_t Stored() { return inner_->List({}).tasks.size(); }
+    model::State StateOf(TaskId task) { return inner_->Get(task).value().state; }
+
+    // A task that is finished from outside, and the token that does it.
+    std::pair<TaskId, std::string> InBackground() {
+        model::NewTask task = Request("a");
+        inner_->Submit({&task, 1});
+        auto session = base::SystemRandom().MakeId<SessionId>();
+        inner_->OpenSession({.id = session, .hostname = "h", .lease = 1h});
+        store::Lease lease =
+            inner_->Claim({.session = session, .limit = 1, .types = {"a"}}).leases.at(0);
+        store::Settlement outside;
+        outside.task = lease.task;
+        outside.token = lease.token;
+        outside.kind = store::Settlement::Kind::kBackground;
+        EXPECT_EQ(inner_->Settle({&outside, 1}).at(0).state, model::State::kBackground);
+        return {lease.task, lease.token.ToString()};
+    }
 
     std::unique_ptr<store::Store> inner_;
     Engine engine_;
@@ -155,6 +173,67 @@ TEST_F(TroubledTest, CancelAndRetrySendHints) {
     client_->Retry({&id, 1}, "operator:ann");  // it is open: refused
     EXPECT_EQ(hints.size(), 2u);
     engine_.impl().wake->Unsubscribe(number);
+}
+
+using engine::Trouble;
+
+TEST_F(TroubledTest, WhatTheStoreThrowsAtAFinishIsAnAnswer) {
+    auto [task, token] = InBackground();
+    auto finish = [&, id = task, by = token](Trouble trouble, bool success) {
+        troubled_->Next("finish", trouble);
+        auto done = success ? engine_.Complete(id, by, 9) : engine_.Fail(id, by, {"broken"});
+        EXPECT_FALSE(done);
+        return done ? Code{} : done.error().code;
+    };
+    for (bool success : {true, false}) {
+        EXPECT_EQ(finish(Trouble::kUnavailable, success), Code::kUnavailable);
+        EXPECT_EQ(finish(Trouble::kUnknownBefore, success), Code::kUnknown);
+        EXPECT_EQ(finish(Trouble::kUnstorable, success), Code::kInvalid);
+        EXPECT_EQ(finish(Trouble::kBug, success), Code::kUnknown);
+    }
+    EXPECT_EQ(StateOf(task), model::State::kBackground) << "each may be tried again";
+    EXPECT_EQ(finish(Trouble::kUnknownAfter, true), Code::kUnknown);
+    EXPECT_EQ(StateOf(task), model::State::kComplete);
+    EXPECT_EQ(engine_.Complete(task, token, 9).error().code, Code::kConflict)
+        << "asked again, the store tells that it is done";
+}
+
+TEST_F(TroubledTest, WhatTheStoreThrowsAtABorrowIsAnAnswer) {
+    auto borrow = [&](Trouble trouble) {
+        troubled_->Next("borrow", trouble);
+        return engine_.Borrow(this).error().code;
+    };
+    EXPECT_EQ(borrow(Trouble::kUnavailable), Code::kUnavailable);
+    EXPECT_EQ(borrow(Trouble::kUnstorable), Code::kInvalid);
+    // To borrow changes nothing, so there is nothing to be unsure of.
+    EXPECT_EQ(borrow(Trouble::kUnknownBefore), Code::kUnavailable);
+    EXPECT_EQ(borrow(Trouble::kBug), Code::kUnavailable);
+}
+
+TEST_F(TroubledTest, WhatTheStoreThrowsAtAWriteIsAnAnswer) {
+    constexpr Task<int> kTask{"a"};
+    auto write = [&](Trouble trouble) {
+        troubled_->Next("write", trouble);
+        auto done = engine_.Write([&](Transaction& transaction) -> Result<void> {
+            EXPECT_TRUE(engine_.Submit(kTask, 1, {.in = &transaction}));
+            return {};
+        });
+        EXPECT_FALSE(done);
+        return done ? Code{} : done.error().code;
+    };
+    EXPECT_EQ(write(Trouble::kUnavailable), Code::kUnavailable);
+    EXPECT_EQ(write(Trouble::kUnknownBefore), Code::kUnknown);
+    EXPECT_EQ(write(Trouble::kUnstorable), Code::kInvalid);
+    EXPECT_EQ(write(Trouble::kBug), Code::kUnknown);
+    EXPECT_EQ(Stored(), 0u);
+    EXPECT_EQ(write(Trouble::kUnknownAfter), Code::kUnknown);
+    EXPECT_EQ(Stored(), 1u);
+}
+
+TEST_F(TroubledTest, WhatTheWorkThrewIsNotHiddenByWhatTheStoreThrew) {
+    troubled_->Next("write", Trouble::kUnknownAfter);
+    auto throwing = [](Transaction&) -> Result<void> { throw std::domain_error("mine"); };
+    EXPECT_THROW((void)engine_.Write(throwing), std::domain_error);
 }
 
 class PlaceTest : public testing::Test {

@@ -87,7 +87,7 @@ public:
         return Do("reclaim", [&] { return inner_.Reclaim(request); });
     }
     Result<store::State> FinishBackground(const store::BackgroundFinish& finish) override {
-        return inner_.FinishBackground(finish);
+        return Do("finish", [&] { return inner_.FinishBackground(finish); });
     }
     std::optional<store::SettleReply> SettledBy(TaskId task, LeaseToken token) override {
         return Do("settled_by", [&] { return inner_.SettledBy(task, token); });
@@ -142,10 +142,10 @@ public:
     }
     std::vector<store::CheckFinding> Check() override { return inner_.Check(); }
     Result<void> Write(const std::function<Result<void>(store::Transaction&)>& work) override {
-        return inner_.Write(work);
+        return Do("write", [&] { return inner_.Write(work); });
     }
     Result<std::unique_ptr<store::Transaction>> Borrow(void* connection) override {
-        return inner_.Borrow(connection);
+        return Do("borrow", [&] { return inner_.Borrow(connection); });
     }
 
 private:

@@ -1,0 +1,58 @@
+#include "engine/attempts.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+#include "base/random.h"
+
+namespace stint::engine {
+namespace {
+
+// A lock that is missing shows under ThreadSanitizer, which runs this test too.
+TEST(Attempts, TheTableLosesAndDoublesNoneUnderThreads) {
+    constexpr int kThreads = 3, kEach = 400;
+    AttemptTable table;
+    std::vector<std::vector<TaskId>> taken(kThreads);
+    std::vector<std::jthread> takers;
+    for (auto& mine : taken) {
+        takers.emplace_back([&](std::stop_token stop) {
+            while (AttemptPtr attempt = table.WaitForWaiting(stop)) {
+                mine.push_back(attempt->lease.task);
+                table.Remove(*attempt);
+            }
+        });
+    }
+    std::jthread watcher([&](std::stop_token stop) {
+        while (!stop.stop_requested()) {
+            EXPECT_LE(table.size(), kThreads * kEach);
+            table.StopSession(SessionId{}, StopReason::kLeaseLost);
+            (void)table.Busy();
+        }
+    });
+    {
+        std::vector<std::jthread> adders;
+        for (int thread = 0; thread < kThreads; ++thread) {
+            adders.emplace_back([&, thread] {
+                for (int i = 1; i <= kEach; ++i) {
+                    store::Lease lease;
+                    lease.task = TaskId(thread * kEach + i);
+                    lease.token = base::SystemRandom().MakeId<LeaseToken>();
+                    table.Add(std::make_shared<Attempt>(lease, SessionId{}, nullptr));
+                }
+            });
+        }
+    }
+    base::Clock& clock = base::SystemClock();
+    EXPECT_TRUE(table.WaitEmpty(clock, {}, clock.Now() + std::chrono::seconds{30}));
+    takers.clear();
+    std::multiset<TaskId> all;
+    for (const auto& mine : taken) all.insert(mine.begin(), mine.end());
+    EXPECT_EQ(all.size(), static_cast<std::size_t>(kThreads * kEach));
+    EXPECT_EQ(std::set<TaskId>(all.begin(), all.end()).size(), all.size());
+    EXPECT_EQ(table.waiting(), 0);
+}
+
+}  // namespace
+}  // namespace stint::engine
