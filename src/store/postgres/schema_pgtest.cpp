@@ -481,6 +481,80 @@ TEST_F(SchemaTest, ATaskFromSqlHasItsOwnRetryPolicyAndThrottle) {
     EXPECT_EQ(submit().View(0, 1), "created");
 }
 
+TEST_F(SchemaTest, ASubmitFromSqlReplacesWhatWaitsUnderItsKey) {
+    auto store = OpenPostgresStore(options_);
+    auto submit = [&](const std::string& rest) {
+        return Ask(
+            R"(SELECT r ->> 'id', r ->> 'kind' FROM (SELECT $s.submit('{"type": "t", "actor": "bob",
+                "unique_key": "k", "unique_policy": "replace_if_not_started", )" +
+            rest + "}') AS r) x"
+        );
+    };
+    Rows first = submit(R"("input": 1, "delay": "1h")");
+    EXPECT_EQ(first.View(0, 1), "created");
+    TaskId id = TaskId::Parse(first.View(0, 0)).value();
+    // From later to ready, and from one lane to another.
+    Rows second = submit(R"("input": 2, "priority": 7, "tags": ["x"], "timeout": "5s")");
+    EXPECT_EQ(second.View(0, 1), "replaced");
+    EXPECT_EQ(second.Text(0, 0), first.Text(0, 0));
+    TaskRecord task = store->Get(id).value();
+    EXPECT_EQ(task.input, "2");
+    EXPECT_EQ(task.priority, 7);
+    EXPECT_THAT(task.tags, ElementsAre("x"));
+    EXPECT_EQ(task.timeout, std::chrono::seconds{5});
+    AuditEntry entry = store->Audit({.task = id}).back();
+    EXPECT_EQ(EventName(entry.event), "edit");
+    EXPECT_EQ(entry.reason, "replaced by a new request");
+    EXPECT_THAT(entry.actor, HasSubstr("bob"));
+
+    SessionId session = base::SystemRandom().MakeId<SessionId>();
+    store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::hours{1}});
+    std::vector<Lease> leases =
+        store->Claim({.session = session, .limit = 9, .types = {"t"}}).leases;
+    ASSERT_EQ(leases.size(), 1U);
+    EXPECT_EQ(leases[0].input, "2");
+    EXPECT_EQ(submit(R"("input": 3)").View(0, 1), "existing");
+    EXPECT_EQ(store->Get(id)->input, "2");
+    for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
+}
+
+TEST_F(SchemaTest, ABurstFromSqlIsOneTask) {
+    auto store = OpenPostgresStore(options_);
+    auto submit = [&](int input) {
+        return Ask(
+            R"(SELECT r ->> 'id', r ->> 'kind' FROM (SELECT $s.submit(jsonb_build_object(
+                'type', 't', 'input', $1::int, 'debounce',
+                '{"key": "k", "wait": "60s", "max_wait": "90s"}'::jsonb)) AS r) x)",
+            Params().Int(input)
+        );
+    };
+    Rows first = submit(1);
+    TaskId id = TaskId::Parse(first.View(0, 0)).value();
+    TaskRecord before = store->Get(id).value();
+    schema_->AdvanceTime(std::chrono::seconds{50});
+    Rows second = submit(2);
+    EXPECT_EQ(second.View(0, 1), "replaced");
+    EXPECT_EQ(second.Text(0, 0), first.Text(0, 0));
+    TaskRecord after = store->Get(id).value();
+    EXPECT_EQ(after.input, "2");
+    EXPECT_EQ(after.due_at, before.created_at + std::chrono::seconds{90});  // and not 110
+    // The other door knows the key, and the request.
+    NewTask task{.type = "t", .input = "3"};
+    task.debounce = Debounce{
+        .key = "k", .wait = std::chrono::seconds{60}, .max_wait = std::chrono::seconds{90}};
+    EXPECT_EQ(store->Submit({&task, 1}).at(0).id, id);
+
+    schema_->AdvanceTime(std::chrono::minutes{5});
+    SessionId session = base::SystemRandom().MakeId<SessionId>();
+    store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::hours{1}});
+    ASSERT_EQ(store->Claim({.session = session, .limit = 9, .types = {"t"}}).leases.size(), 1U);
+    Rows third = submit(4);
+    EXPECT_EQ(third.View(0, 1), "created");
+    EXPECT_NE(third.Text(0, 0), first.Text(0, 0));
+    EXPECT_EQ(submit(5).Text(0, 0), third.Text(0, 0));
+    for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
+}
+
 // Somebody submits inside a transaction and then does other things for an hour.
 TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
     options_.acquire_timeout = std::chrono::seconds{5};
@@ -534,7 +608,18 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
     EXPECT_THAT(refusal(R"({"type": "a", "tags": "x"})"), HasSubstr("tags is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tenant": 0})"), HasSubstr("tenant is 0"));
     EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("queue \"new\" does not"));
-    EXPECT_THAT(refusal(R"({"type": "a", "debounce": {}})"), HasSubstr("debounce is not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "debounce": {}})"), HasSubstr("debounce is {}"));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "debounce": {"key": "k", "wait": "9s", "max_wait": "1s"}})"),
+        HasSubstr("debounce.max_wait is 1000 ms")
+    );
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "delay": 1, "debounce": {"key": "k", "wait": "9s"}})"),
+        HasSubstr("sets the due time itself")
+    );
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "unique_policy": "replace"})"), HasSubstr("replace_if_not_started")
+    );
     EXPECT_THAT(refusal(R"({"type": "a", "throttle": {}})"), HasSubstr("throttle is {}"));
     EXPECT_THAT(refusal(R"({"type": "a", "retry": 1})"), HasSubstr("retry is 1"));
     EXPECT_THAT(refusal(R"({"type": "a", "retry": {"x": 1}})"), HasSubstr("retry.x is unknown"));

@@ -2,7 +2,7 @@
 --
 --   SELECT $schema$.submit('{"type": "mail.send", "input": {"to": "ann"}, "idempotency_key": "order 77"}');
 --
--- Answers {"id": "…", "kind": "created" | "existing" | "throttled"}. What is wrong is an exception that names the field;
+-- Answers {"id": "…", "kind": "created" | "existing" | "replaced" | "throttled"}. What is wrong is an exception that names the field;
 -- so are a conflict and a full queue, because a producer that overlooks them would lose the task.
 --
 -- The caller's transaction may stay open for long, so nothing here keeps others waiting who do not use the same key:
@@ -157,6 +157,47 @@ BEGIN
     RETURN field;
 END $$;
 
+-- A waiting task takes over a new request: everything but its identity, its place and its history. False when it does not
+-- wait any more. `longest` bounds a debounce: so long after it was first asked for it is due.
+CREATE FUNCTION $schema$.replace_waiting_(wanted $schema$.live, at timestamptz, longest interval, tenant_id bigint, who text) RETURNS boolean LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    old $schema$.live%ROWTYPE; was $schema$.past%ROWTYPE; due timestamptz; flag int := wanted.flags | 2; taken boolean := false;
+BEGIN
+    FOR look IN 1 .. 20 LOOP
+        SELECT * INTO old FROM $schema$.live v WHERE v.id = wanted.id;
+        DELETE FROM $schema$.ready r WHERE r.lane = old.lane AND r.pos = old.pos AND r.task = wanted.id;
+        taken := FOUND;
+        EXIT WHEN taken;
+        DELETE FROM $schema$.later w WHERE w.task = wanted.id;
+        taken := FOUND;
+        EXIT WHEN taken;
+        -- One that has just become due went from where the second look would have found it to where the first had looked.
+        IF NOT EXISTS (SELECT FROM $schema$.live v JOIN $schema$.ready r ON r.lane = v.lane AND r.pos = v.pos WHERE v.id = wanted.id)
+            AND NOT EXISTS (SELECT FROM $schema$.later w WHERE w.task = wanted.id) THEN
+            RETURN false;
+        END IF;
+    END LOOP;
+    IF NOT taken THEN RAISE EXCEPTION 'task % is being moved by others; try again', wanted.id USING ERRCODE = '40001'; END IF;
+    due := least(wanted.due_at, old.created_at + longest);
+    SELECT * INTO was FROM $schema$.past p WHERE p.task = wanted.id;
+    INSERT INTO $schema$.past(task, state, attempt, claim_no, generation, crash_count, updated_at) VALUES (wanted.id, 0, 0, 0, 1, 0, at)
+    ON CONFLICT ON CONSTRAINT past_pkey DO UPDATE SET updated_at = excluded.updated_at;
+    UPDATE $schema$.live v SET lane = wanted.lane, policy = wanted.policy, flags = flag, explicit = wanted.explicit, timeout_ms = wanted.timeout_ms,
+        start_by = wanted.start_by, tags = wanted.tags, input = wanted.input, due_at = due
+    WHERE v.id = wanted.id;
+    IF due <= at THEN
+        INSERT INTO $schema$.ready(lane, pos, task, flags) VALUES (wanted.lane, old.pos, wanted.id, flag | 1);
+    ELSE
+        INSERT INTO $schema$.later(due, task, lane, flags) VALUES (due, wanted.id, wanted.lane, flag | 1);
+    END IF;
+    PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
+    INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, reason, span, ids)
+    VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 17, coalesce(was.state, 0), coalesce(was.state, 0), coalesce(was.attempt, 0),
+        coalesce(was.generation, 1), who, 'replaced by a new request', int8range(wanted.id, wanted.id, '[]'), ARRAY[wanted.id]);
+    RETURN true;
+END $$;
+
 CREATE FUNCTION $schema$.submit(request jsonb) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     r jsonb := request;
@@ -166,13 +207,11 @@ DECLARE
     tag_list text[]; idem text; uniq text; who text; body text; parent_id bigint; hash text; task bigint; lane_id int; policy_id int; flag int; due timestamptz;
     place bigint; at timestamptz; idem_row $schema$.idem_key%ROWTYPE; existing bigint; queue_id int; most bigint; mask int;
     policy text; throttle_name text; throttle_ms bigint; throttled bigint;
+    debounce_name text; wait_ms bigint; longest_ms bigint; waiting bigint; replaced boolean := false; wanted $schema$.live%ROWTYPE;
 BEGIN
     IF jsonb_typeof(r) IS DISTINCT FROM 'object' THEN RAISE EXCEPTION 'the request is not an object' USING ERRCODE = '22023'; END IF;
-    IF r ? 'debounce' THEN
-        RAISE EXCEPTION 'debounce is not to be had from SQL; submit through the program or the library, or use unique_key or throttle' USING ERRCODE = '0A000';
-    END IF;
     SELECT k INTO field FROM jsonb_object_keys(r) k WHERE k NOT IN ('type', 'input', 'tenant', 'queue', 'priority', 'retry', 'timeout', 'delay', 'run_at',
-        'start_by', 'tags', 'idempotency_key', 'unique_key', 'unique_policy', 'throttle', 'actor', 'parent', 'notify') LIMIT 1;
+        'start_by', 'tags', 'idempotency_key', 'unique_key', 'unique_policy', 'debounce', 'throttle', 'actor', 'parent', 'notify') LIMIT 1;
     IF field IS NOT NULL THEN RAISE EXCEPTION 'unknown field "%"', left(field, 64) USING ERRCODE = '22023'; END IF;
     -- An explicit null is the same as nothing, but for the input.
     r := jsonb_strip_nulls(r - 'input') || CASE WHEN r ? 'input' THEN jsonb_build_object('input', r -> 'input') ELSE '{}' END;
@@ -201,8 +240,8 @@ BEGIN
     uniq := nullif($schema$.check_text_('unique_key', r ->> 'unique_key', 256), '');
     -- Who is logged in is always told; whom it says it asks for comes after.
     who := left('sql:' || session_user || coalesce(' ' || nullif($schema$.check_text_('actor', r ->> 'actor', 128), ''), ''), 128);
-    IF coalesce(r ->> 'unique_policy', 'return_existing') NOT IN ('return_existing', 'error') THEN
-        RAISE EXCEPTION 'unique_policy is "%"; from SQL it is return_existing or error', left(r ->> 'unique_policy', 64) USING ERRCODE = '22023';
+    IF coalesce(r ->> 'unique_policy', 'return_existing') NOT IN ('return_existing', 'replace_if_not_started', 'error') THEN
+        RAISE EXCEPTION 'unique_policy is "%"; use return_existing, replace_if_not_started or error', left(r ->> 'unique_policy', 64) USING ERRCODE = '22023';
     END IF;
     policy := $schema$.check_retry_(r -> 'retry');
     IF r ? 'throttle' THEN
@@ -210,6 +249,21 @@ BEGIN
         throttle_ms := $schema$.check_duration_('throttle.period', r #> '{throttle,period}', 316224000000);
         IF throttle_name IS NULL OR coalesce(throttle_ms, 0) = 0 THEN
             RAISE EXCEPTION 'throttle is %; give {"key": …, "period": …}', left((r -> 'throttle')::text, 64) USING ERRCODE = '22023';
+        END IF;
+    END IF;
+    IF r ? 'debounce' THEN
+        debounce_name := nullif($schema$.check_text_('debounce.key', r #>> '{debounce,key}', 256), '');
+        wait_ms := $schema$.check_duration_('debounce.wait', r #> '{debounce,wait}', 316224000000);
+        longest_ms := nullif($schema$.check_duration_('debounce.max_wait', r #> '{debounce,max_wait}', 316224000000), 0);
+        IF debounce_name IS NULL OR coalesce(wait_ms, 0) = 0 THEN
+            RAISE EXCEPTION 'debounce is %; give {"key": …, "wait": …} and perhaps "max_wait"', left((r -> 'debounce')::text, 64) USING ERRCODE = '22023';
+        END IF;
+        IF longest_ms < wait_ms THEN
+            RAISE EXCEPTION 'debounce.max_wait is % ms; it must not be below wait (% ms), or be zero for no bound', longest_ms, wait_ms USING ERRCODE = '22023';
+        END IF;
+        IF uniq IS NOT NULL THEN RAISE EXCEPTION 'debounce and unique_key are both given; give one of them' USING ERRCODE = '22023'; END IF;
+        IF delay_ms IS NOT NULL OR run_at IS NOT NULL THEN
+            RAISE EXCEPTION 'debounce is given together with delay or run_at; debounce sets the due time itself' USING ERRCODE = '22023';
         END IF;
     END IF;
     body := coalesce((r -> 'input')::text, 'null');
@@ -226,13 +280,16 @@ BEGIN
             || $schema$.digest_line_('run_at', (extract(epoch FROM run_at) * 1000000)::bigint::text)
             || $schema$.digest_line_('start_by', (extract(epoch FROM start_by) * 1000000)::bigint::text)
             || coalesce((SELECT string_agg($schema$.digest_line_('tag', t), '' ORDER BY t COLLATE "C") FROM unnest(tag_list) t), '')
+            || CASE WHEN debounce_name IS NULL THEN '' ELSE $schema$.digest_line_('debounce.wait', wait_ms::text)
+                || $schema$.digest_line_('debounce.max_wait', coalesce(longest_ms, 0)::text) END
             || $schema$.digest_line_('throttle.period', throttle_ms::text) || $schema$.digest_line_('parent', parent_id::text), 'UTF8')), 'hex');
     END IF;
 
-    IF idem IS NOT NULL OR uniq IS NOT NULL OR throttle_name IS NOT NULL THEN
+    IF idem IS NOT NULL OR uniq IS NOT NULL OR throttle_name IS NOT NULL OR debounce_name IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(k.h) FROM (
             SELECT DISTINCT hashtextextended('$schema_name$ key ' || n, 7004) AS h FROM (VALUES
                 (CASE WHEN idem IS NOT NULL THEN '3 ' || tenant_id || '  ' || idem END),
+                (CASE WHEN debounce_name IS NOT NULL THEN '1 ' || tenant_id || ' ' || type_name || ' ' || debounce_name END),
                 (CASE WHEN throttle_name IS NOT NULL THEN '2 ' || tenant_id || ' ' || type_name || ' ' || throttle_name END),
                 (CASE WHEN uniq IS NOT NULL THEN '0 ' || tenant_id || ' ' || type_name || ' ' || uniq END)) v(n)
             WHERE n IS NOT NULL ORDER BY 1) k;
@@ -256,7 +313,12 @@ BEGIN
     END IF;
 
     existing := coalesce(throttled, existing);
-    IF existing IS NULL THEN
+    IF throttled IS NULL AND debounce_name IS NOT NULL THEN
+        SELECT k.task INTO waiting FROM $schema$.live_key k WHERE k.tenant = tenant_id AND k.kind = 1 AND k.type = type_name AND k.key = debounce_name;
+    ELSIF throttled IS NULL AND r ->> 'unique_policy' = 'replace_if_not_started' THEN
+        waiting := existing;
+    END IF;
+    IF existing IS NULL OR waiting IS NOT NULL THEN
         -- A type that is being registered just now is not waited for, nor kept waiting: a task that was accepted before
         -- its type was known is found by the next registration or housekeeping.
         SELECT * INTO known FROM $schema$.task_type d WHERE d.name = type_name;
@@ -271,21 +333,29 @@ BEGIN
         END IF;
         lane_id := $schema$.lane_of_(queue_name, type_name, tenant_id, prio, false);
         policy_id := $schema$.policy_of_(coalesce(policy, known.retry, '{}'));
+        flag := (uniq IS NOT NULL OR debounce_name IS NOT NULL)::int * 2 + (timeout_ms IS NOT NULL)::int * 8 + (start_by IS NOT NULL)::int * 16 + (known.name IS NULL)::int * 32;
+        due := coalesce(run_at, at + coalesce(wait_ms, delay_ms, 0) * interval '1 millisecond');
+    END IF;
+    IF waiting IS NOT NULL THEN
+        wanted.id := waiting; wanted.due_at := due; wanted.lane := lane_id; wanted.policy := policy_id; wanted.flags := flag; wanted.explicit := mask;
+        wanted.timeout_ms := timeout_ms; wanted.start_by := start_by; wanted.tags := tag_list; wanted.input := body;
+        replaced := $schema$.replace_waiting_(wanted, at, longest_ms * interval '1 millisecond', tenant_id, who);
+        IF replaced THEN existing := waiting; END IF;
+    END IF;
+    IF existing IS NULL THEN
         SELECT q.id, q.cap INTO queue_id, most FROM $schema$.queue q WHERE q.name = queue_name;
         IF most IS NOT NULL THEN
             PERFORM FROM $schema$.queue q WHERE q.id = queue_id FOR NO KEY UPDATE;
-            IF (SELECT sum((SELECT count(*) FROM $schema$.ready y WHERE y.lane = l.id) + (SELECT count(*) FROM $schema$.later w WHERE w.lane = l.id))
-                FROM $schema$.lane l WHERE l.queue = queue_id) >= most THEN
+            IF $schema$.waiting_(queue_id, most) >= most THEN
                 RAISE EXCEPTION 'queue "%" is full: its cap is % waiting tasks; try later or raise the cap', queue_name, most USING ERRCODE = '53400';
             END IF;
         END IF;
-        flag := (uniq IS NOT NULL)::int * 2 + (timeout_ms IS NOT NULL)::int * 8 + (start_by IS NOT NULL)::int * 16 + (known.name IS NULL)::int * 32;
         task := nextval('$schema$.task_id_seq');
         PERFORM pg_current_xact_id();
         place := nextval('$schema$.pos_seq');
-        due := coalesce(run_at, at + coalesce(delay_ms, 0) * interval '1 millisecond');
-        INSERT INTO $schema$.live(id, pos, created_at, due_at, lane, policy, flags, explicit, timeout_ms, parent, start_by, tags, unique_key, idem_key, input)
-        VALUES (task, place, at, due, lane_id, policy_id, flag, mask, timeout_ms, parent_id, start_by, tag_list, uniq, idem, body);
+        INSERT INTO $schema$.live(id, pos, created_at, due_at, lane, policy, flags, explicit, timeout_ms, parent, start_by, tags, unique_key, idem_key,
+            debounce_key, input)
+        VALUES (task, place, at, due, lane_id, policy_id, flag, mask, timeout_ms, parent_id, start_by, tag_list, uniq, idem, debounce_name, body);
         IF due <= at THEN
             INSERT INTO $schema$.ready(lane, pos, task, flags) VALUES (lane_id, place, task, flag);
         ELSE
@@ -295,13 +365,20 @@ BEGIN
         PERFORM $schema$.make_leaf_('audit', $schema$.day_(at));
         INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, actor, span, ids)
         VALUES ($schema$.day_(at), nextval('$schema$.audit_seq'), at, tenant_id, 0, NULL, 0, 0, 1, who, int8range(task, task, '[]'), ARRAY[task]);
-        IF throttle_name IS NOT NULL THEN
-            INSERT INTO $schema$.throttle_key(tenant, type, key, task, until)
-            VALUES (tenant_id, type_name, throttle_name, task, at + throttle_ms * interval '1 millisecond')
-            ON CONFLICT ON CONSTRAINT throttle_key_pkey DO UPDATE SET task = excluded.task, until = excluded.until;
-        END IF;
         IF uniq IS NOT NULL THEN
             INSERT INTO $schema$.live_key(tenant, kind, type, key, task) VALUES (tenant_id, 0, type_name, uniq, task);
+        END IF;
+        IF debounce_name IS NOT NULL THEN
+            INSERT INTO $schema$.live_key(tenant, kind, type, key, task) VALUES (tenant_id, 1, type_name, debounce_name, task)
+            ON CONFLICT ON CONSTRAINT live_key_pkey DO UPDATE SET task = excluded.task;
+        END IF;
+    END IF;
+    -- Something was created or changed.
+    IF existing IS NULL OR replaced THEN
+        IF throttle_name IS NOT NULL THEN
+            INSERT INTO $schema$.throttle_key(tenant, type, key, task, until)
+            VALUES (tenant_id, type_name, throttle_name, coalesce(existing, task), at + throttle_ms * interval '1 millisecond')
+            ON CONFLICT ON CONSTRAINT throttle_key_pkey DO UPDATE SET task = excluded.task, until = excluded.until;
         END IF;
         IF (r -> 'notify') = 'true' THEN PERFORM pg_notify('$schema_name$_task_available', queue_name); END IF;
     END IF;
@@ -309,6 +386,6 @@ BEGIN
         INSERT INTO $schema$.idem_key(tenant, key, task, hash, expires_at) VALUES (tenant_id, idem, coalesce(existing, task), hash, at + interval '7 days')
         ON CONFLICT ON CONSTRAINT idem_key_pkey DO UPDATE SET task = excluded.task, hash = excluded.hash, expires_at = excluded.expires_at;
     END IF;
-    RETURN jsonb_build_object('id', coalesce(existing, task)::text, 'kind', CASE WHEN throttled IS NOT NULL THEN 'throttled' WHEN existing IS NULL THEN 'created' ELSE 'existing' END);
+    RETURN jsonb_build_object('id', coalesce(existing, task)::text, 'kind', CASE WHEN throttled IS NOT NULL THEN 'throttled' WHEN replaced THEN 'replaced' WHEN existing IS NULL THEN 'created' ELSE 'existing' END);
 END $$;
 REVOKE ALL ON FUNCTION $schema$.submit(jsonb) FROM PUBLIC;
