@@ -1,0 +1,111 @@
+#include "model/recurrence.h"
+
+#include <algorithm>
+#include <array>
+
+namespace stint::model {
+
+namespace {
+
+using std::chrono::floor;
+
+// The first instant after `after`.
+struct Next {
+    Time after;
+
+    std::optional<Time> operator()(const CronTiming& timing) const {
+        // An occurrence is a whole second; one at `after` itself is over.
+        auto found =
+            NextOccurrence(timing.cron, timing.zone, timing.changes, floor<Seconds>(after));
+        if (!found) return std::nullopt;
+        return Time(found->at);
+    }
+    std::optional<Time> operator()(const IntervalTiming& timing) const {
+        if (after < timing.anchor) return timing.anchor;
+        auto every = std::chrono::microseconds(timing.every);
+        return timing.anchor + ((after - timing.anchor) / every + 1) * every;
+    }
+    std::optional<Time> operator()(const DelayTiming& timing) const { return Single(timing.first); }
+    std::optional<Time> operator()(const OnceTiming& timing) const { return Single(timing.at); }
+
+private:
+    std::optional<Time> Single(Time at) const {
+        if (at <= after) return std::nullopt;
+        return at;
+    }
+};
+
+// The instants in (from, to], the latest `limit` of them. Looks back from `to` in growing steps
+// until it has enough, so that a year that was missed costs no more than a day. `limit` is small.
+std::vector<Time> LatestIn(const Timing& timing, Time from, Time to, std::size_t limit) {
+    auto within = [&](Time begin) {
+        std::vector<Time> found;
+        for (auto at = NextInstant(timing, begin); at && *at <= to; at = NextInstant(timing, *at)) {
+            found.push_back(*at);
+            // More than asked for: the older half is of no use.
+            if (found.size() > 2 * limit) {
+                found.erase(found.begin(), found.end() - static_cast<std::ptrdiff_t>(limit));
+            }
+        }
+        return found;
+    };
+    std::vector<Time> found;
+    for (std::chrono::microseconds back = std::chrono::seconds{8};; back *= 4) {
+        Time begin = std::max(from, to - back);
+        found = within(begin);
+        if (found.size() >= limit || begin == from) break;
+    }
+    if (found.size() > limit) {
+        found.erase(found.begin(), found.end() - static_cast<std::ptrdiff_t>(limit));
+    }
+    return found;
+}
+
+std::optional<Time> FirstIn(const Timing& timing, Time from, Time to) {
+    auto first = NextInstant(timing, from);
+    return first && *first <= to ? first : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Time> NextInstant(const Timing& timing, Time after) {
+    return std::visit(Next{after}, timing);
+}
+
+FirePlan PlanFires(const Timing& timing, const MisfirePolicy& policy, Time considered, Time now) {
+    FirePlan plan;
+    plan.next = NextInstant(timing, std::max(considered, now));
+    if (considered >= now) return plan;
+
+    // Missed is what lies before the grace; what lies within it is on time.
+    Time grace_begin = std::max(considered, now - policy.grace);
+    std::vector<Time> on_time =
+        LatestIn(timing, grace_begin, now, static_cast<std::size_t>(policy.limit));
+    std::vector<Time> missed;
+    switch (policy.kind) {
+        case MisfirePolicy::Kind::kSkip:
+            break;
+        case MisfirePolicy::Kind::kOnce:
+            // What is on time stands for what was missed as well.
+            if (on_time.empty()) missed = LatestIn(timing, considered, grace_begin, 1);
+            break;
+        case MisfirePolicy::Kind::kAll: {
+            auto room = static_cast<std::size_t>(policy.limit) - on_time.size();
+            Time window = std::max(considered, now - policy.window);
+            if (room > 0 && window < grace_begin)
+                missed = LatestIn(timing, window, grace_begin, room);
+            break;
+        }
+    }
+    plan.fire = std::move(missed);
+    plan.fire.insert(plan.fire.end(), on_time.begin(), on_time.end());
+
+    // Was anything left out before the first that fires?
+    Time until = plan.fire.empty() ? grace_begin : plan.fire.front() - std::chrono::microseconds{1};
+    if (until > considered && FirstIn(timing, considered, until)) {
+        plan.skipped_to = LatestIn(timing, considered, until, 1).back();
+    }
+    return plan;
+}
+
+}  // namespace stint::model
