@@ -120,7 +120,8 @@ void Executor::Report(
              {"type", attempt->lease.type},
              {"attempt", std::to_string(attempt->lease.attempt)},
              {"class", settlement.error->klass},
-             {"error", settlement.error->message}}
+             {"error", settlement.error->message},
+             {"stack", settlement.error->stack}}
         );
     }
     // Queued before it is no longer held: who counts both never misses one.

@@ -313,9 +313,15 @@ TEST(Ends, AFailedAttemptIsLoggedWithWhatOneNeedsToFindIt) {
         if (record.message != "attempt failed") return;
         for (const auto& [name, value] : record.fields) fields[std::string(name)] = value;
     };
-    rig.Run([](Context&, std::string_view) -> Outcome<std::string> {
-        throw std::out_of_range("seven");
+    auto record = rig.Run([](Context&, std::string_view) -> Outcome<std::string> {
+        try {
+            throw std::logic_error("beneath");
+        } catch (...) {
+            std::throw_with_nested(std::out_of_range("seven"));
+        }
     });
+    EXPECT_THAT(fields["stack"], HasSubstr("beneath"));
+    EXPECT_EQ(fields["stack"], record.error->stack);
     EXPECT_EQ(fields["task"], rig.id.ToString());
     EXPECT_EQ(fields["type"], "t");
     EXPECT_EQ(fields["attempt"], "1");
