@@ -33,7 +33,7 @@ inline constexpr std::size_t kSpoolBytes = 64
                                            << 20;  // outcomes kept on disk while the store is away
 inline constexpr std::size_t kMatchText = 4 << 10;
 inline constexpr int kMatchDepth = 64;
-inline constexpr std::size_t kMatchFuel = 10'000;  // steps of one evaluation
+inline constexpr std::size_t kMatchFuel = 10'000;         // steps of one evaluation
 inline constexpr std::size_t kStatementBytes = 16 << 20;  // texts in one statement to a server
 inline constexpr std::size_t kGroupBytes = 4 << 20;       // submits that share a transaction
 
