@@ -21,6 +21,9 @@ stint_house_test(requirements LABELS unit TIMEOUT 60
         --build ${PROJECT_BINARY_DIR})
 stint_house_test(docs_self LABELS unit TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} tests/docs/docs_self_test.py)
+stint_house_test(scripts LABELS slow TIMEOUT 900
+    COMMAND ${Python3_EXECUTABLE} tests/house/scripts_test.py)
+set_tests_properties(scripts PROPERTIES RUN_SERIAL TRUE)
 stint_house_test(readme LABELS slow TIMEOUT 600
     # What is shipped where it has been built, else this build's own.
     COMMAND ${Python3_EXECUTABLE} tests/readme/readme_test.py

@@ -11,7 +11,9 @@ set(STINT_OUTSIDE_HEADERS
 )
 
 # Programs and libraries share them, so both must be position independent in the same way.
-set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+if(STINT_PRECOMPILED)
+    set(CMAKE_CXX_COMPILE_OPTIONS_PIE ${CMAKE_CXX_COMPILE_OPTIONS_PIC})
+endif()
 
 function(stint_precompiled target kind)
     if(NOT STINT_PRECOMPILED)

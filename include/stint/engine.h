@@ -162,6 +162,8 @@ public:
 
     // Runs `work` in one transaction of the store: your own writes through transaction.native(),
     // and tasks submitted with {.in = &transaction}, are committed together iff it returns success.
+    // SQLite: only in the process that owns the file, the first that opened it; elsewhere it is
+    // refused and names the owner. Several processes with writes of their own want PostgreSQL.
     Result<void> Write(const std::function<Result<void>(Transaction&)>& work);
     // Joins a transaction that you have begun on your own connection (PostgreSQL: PGconn*).
     Result<Transaction> Borrow(void* native_connection);

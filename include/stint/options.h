@@ -86,7 +86,8 @@ struct Options {
     Duration error_wait = std::chrono::seconds{5};  // pause after an unexpected failure of the loop
     Duration sweep_every = std::chrono::seconds{5};  // looking for dead workers' tasks
     Duration housekeep_every = std::chrono::seconds{60};
-    std::string node_name = {};  // a label; empty = the host name
+    Duration history_every = std::chrono::hours{6};  // dropping what is kept no longer
+    std::string node_name = {};                      // a label; empty = the host name
     std::string state_dir = {};  // spool and flight records, one folder per store; empty = beside
                                  // the SQLite file, or $XDG_STATE_HOME/stint
     bool exclusive = true;       // SQLite: at start, take back at once what dead processes held

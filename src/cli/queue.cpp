@@ -1,8 +1,10 @@
-// stint queue list | pause | resume | cap
+// stint queue list | pause | resume | cap | keep
 #include <charconv>
 
 #include "base/text.h"
 #include "cli/program.h"
+#include "model/limits.h"
+#include "model/time_text.h"
 #include "node/json_view.h"
 
 namespace stint::cli {
@@ -12,6 +14,7 @@ namespace {
 struct QueueOptions {
     std::vector<std::string> names;
     std::string name, cap;
+    std::optional<std::string> complete, dead, cancelled;  // how long they are kept
 };
 struct NoOptions {};
 
@@ -55,13 +58,21 @@ void NeedQueue(node::Client& client, const std::string& name) {
     );
 }
 
+std::string KeptText(std::optional<Duration> kept) {
+    return kept ? model::DurationText(*kept)
+                : model::DurationText(model::limits::kRetention) + " (default)";
+}
+
 void PrintQueue(const Invocation& invocation, node::Client& client, const std::string& name) {
     for (const model::QueueRecord& queue : client.Queues()) {
         if (queue.settings.name != name) continue;
         invocation.out().Print(
             {{"queue", {name}},
              {"state", {queue.settings.paused ? "paused" : "open"}},
-             {"cap", {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"}}},
+             {"cap", {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"}},
+             {"keep complete", {KeptText(queue.settings.keep_complete)}},
+             {"keep dead", {KeptText(queue.settings.keep_dead)}},
+             {"keep cancelled", {KeptText(queue.settings.keep_cancelled)}}},
             node::ToJson(queue),
             name
         );
@@ -100,6 +111,43 @@ int SetCap(Invocation& invocation, const QueueOptions& options) {
     }
     node::Client client = invocation.OpenStore();
     auto change = [&](model::QueueSettings& settings) { settings.cap = cap; };
+    client.ChangeQueue(options.name, change, invocation.actor());
+    PrintQueue(invocation, client, options.name);
+    return kOk;
+}
+
+// "30d", or "default"; not given: as it was.
+void SetKept(
+    std::optional<Duration>& kept, const char* flag, const std::optional<std::string>& given
+) {
+    if (!given) return;
+    if (*given == "default") {
+        kept.reset();
+        return;
+    }
+    auto parsed = model::ParseDuration(*given);
+    if (!parsed) {
+        throw CommandError(kUsage, fmt::format("{}: {}", flag, parsed.error().message));
+    }
+    kept = *parsed;
+}
+
+int SetKeep(Invocation& invocation, const QueueOptions& options) {
+    if (!options.complete && !options.dead && !options.cancelled) {
+        throw CommandError(
+            kUsage, "nothing to change; say how long with --complete, --dead or --cancelled"
+        );
+    }
+    model::QueueSettings checked;
+    SetKept(checked.keep_complete, "--complete", options.complete);
+    SetKept(checked.keep_dead, "--dead", options.dead);
+    SetKept(checked.keep_cancelled, "--cancelled", options.cancelled);
+    node::Client client = invocation.OpenStore();
+    auto change = [&](model::QueueSettings& settings) {
+        if (options.complete) settings.keep_complete = checked.keep_complete;
+        if (options.dead) settings.keep_dead = checked.keep_dead;
+        if (options.cancelled) settings.keep_cancelled = checked.keep_cancelled;
+    };
     client.ChangeQueue(options.name, change, invocation.actor());
     PrintQueue(invocation, client, options.name);
     return kOk;
@@ -151,6 +199,19 @@ void AddQueue(Program& program) {
             syntax.Word("CAP", options.cap, "number of tasks, or none", Syntax::Need::kRequired);
         },
         SetCap
+    );
+    program.Command<QueueOptions>(
+        group,
+        "keep",
+        "How long finished tasks of the queue stay, by how they ended; from now on.",
+        "stint queue keep mail --complete 7d --dead 365d\nstint queue keep mail --complete default",
+        [](Syntax& syntax, QueueOptions& options) {
+            syntax.Word("QUEUE", options.name, "name of the queue", Syntax::Need::kRequired);
+            syntax.Text("--complete", options.complete, "TIME", "those that succeeded");
+            syntax.Text("--dead", options.dead, "TIME", "those that failed for good");
+            syntax.Text("--cancelled", options.cancelled, "TIME", "those that were cancelled");
+        },
+        SetKeep
     );
 }
 

@@ -69,7 +69,7 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
           {options.queues, options.poll, options.lease.lease}
       ),
       recoverer(parts, attempts, session, settler, hooks, options.state_dir, options.timeout_grace),
-      housekeeper(parts) {
+      housekeeper(parts, options.history_every) {
     CHECK(options.slots > 0 && options.slots <= model::limits::kSlots);
     CHECK(options.claim_ahead >= 0);
     settler.OnPush([this] { settle_pulse.Poke(); });

@@ -9,8 +9,10 @@ constexpr int kCallsPerCycle = 20;
 bool Housekeeper::Once() {
     store::HousekeepReply sum;
     bool more = true;
+    const base::Instant now = parts_.clock.Now();
+    const store::HousekeepRequest request{.history = now >= history_at_};
     for (int i = 0; i < kCallsPerCycle && more; ++i) {
-        store::HousekeepReply reply = parts_.store.Housekeep({});
+        store::HousekeepReply reply = parts_.store.Housekeep(request);
         sum.expired_tasks += reply.expired_tasks;
         sum.expired_keys += reply.expired_keys;
         sum.forgotten_sessions += reply.forgotten_sessions;
@@ -19,6 +21,7 @@ bool Housekeeper::Once() {
         }
         more = reply.more;
     }
+    if (request.history && !more) history_at_ = now + history_every_;
     ++parts_.metrics.housekeepings;
     bool any = sum.expired_tasks + sum.expired_keys + sum.forgotten_sessions > 0;
     if (any || !sum.dropped_periods.empty()) {

@@ -1,5 +1,6 @@
-// Housekeeping: start-by deadlines, expired keys, forgotten sessions, retention. On its own timer,
-// bounded per cycle; with the store's own locks any number of processes may do it.
+// Housekeeping: start-by deadlines, expired keys, forgotten sessions; and, less often, the history
+// that is kept no longer. On its own timer, bounded per cycle; with the store's own locks any
+// number of processes may do it.
 #pragma once
 
 #include "engine/parts.h"
@@ -8,13 +9,16 @@ namespace stint::engine {
 
 class Housekeeper {
 public:
-    explicit Housekeeper(Parts parts) : parts_(parts.For("housekeep")) {}
+    Housekeeper(Parts parts, Duration history_every)
+        : parts_(parts.For("housekeep")), history_every_(history_every) {}
 
     // Throws what the store throws. True: the cycle's bound was reached, come back soon.
     bool Once();
 
 private:
     Parts parts_;
+    const Duration history_every_;
+    base::Instant history_at_{};  // not before this; at first at once
 };
 
 }  // namespace stint::engine

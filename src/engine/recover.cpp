@@ -17,13 +17,17 @@ bool CancelledFirst(const store::Reclaimed& a, const store::Reclaimed& b) {
     return (a.to == model::State::kCancelled) > (b.to == model::State::kCancelled);
 }
 
+// A death by crashes; others had no attempt left, or were to be cancelled.
+bool Quarantined(const store::Reclaimed& task) {
+    return task.to == model::State::kDead && task.reason.starts_with("quarantined");
+}
+
 model::Event EventOf(const store::Reclaimed& task) {
     switch (task.to) {
         case model::State::kCancelled:
             return model::Event::kCancel;
         case model::State::kDead:
-            return task.end == model::AttemptEnd::kCrashed ? model::Event::kQuarantine
-                                                           : model::Event::kFailFinal;
+            return Quarantined(task) ? model::Event::kQuarantine : model::Event::kFailFinal;
         case model::State::kError:
             return model::Event::kFailRetryable;
         default:
@@ -99,7 +103,7 @@ void Recoverer::Tell(const store::ReclaimReply& reply) {
 
 void Recoverer::Tell(const store::Reclaimed& task) {
     ++parts_.metrics.reclaimed;
-    if (task.to == model::State::kDead) ++parts_.metrics.quarantined;
+    if (Quarantined(task)) ++parts_.metrics.quarantined;
     parts_.log.Warn(
         "recovered a task",
         {{"task", task.task.ToString()},

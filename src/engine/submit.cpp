@@ -153,6 +153,8 @@ void Submitter::GiveIds(std::span<model::NewTask> tasks) {
     while (given < tasks.size()) {
         {
             std::lock_guard guard(mutex_);
+            // Ids tell the order of submits, roughly, and in which period a task is kept.
+            if (clock_.Now() >= ids_until_) next_id_ = end_id_;
             for (; given < tasks.size() && next_id_ < end_id_; ++given) {
                 tasks[given].id = TaskId(next_id_++);
             }
@@ -164,6 +166,7 @@ void Submitter::GiveIds(std::span<model::NewTask> tasks) {
         std::lock_guard guard(mutex_);
         next_id_ = first;
         end_id_ = first + count;
+        ids_until_ = clock_.Now() + model::limits::kIdsKept;
         for (; given < tasks.size() && next_id_ < end_id_; ++given) {
             tasks[given].id = TaskId(next_id_++);
         }

@@ -72,8 +72,9 @@ private:
     const int ids_at_once_;
 
     std::mutex mutex_;
-    std::int64_t next_id_ = 0;  // guarded by mutex_: of the reserved block
-    std::int64_t end_id_ = 0;   // guarded by mutex_
+    std::int64_t next_id_ = 0;   // guarded by mutex_: of the reserved block
+    std::int64_t end_id_ = 0;    // guarded by mutex_
+    base::Instant ids_until_{};  // guarded by mutex_: then the block is too old to be used
 };
 
 }  // namespace stint::engine

@@ -40,6 +40,16 @@ TEST(Submit, ManyAreOneTripAndIdsComeInBlocks) {
     EXPECT_EQ(rig.store.calls("submit"), 2);
 }
 
+TEST(Submit, IdsThatWereReservedLongAgoAreNotUsed) {
+    Rig rig;
+    TaskId early = rig.submitter->Submit(Task()).value();
+    rig.memory.ReserveIds(100'000);
+    rig.clock.Advance(model::limits::kIdsKept - 1s);
+    EXPECT_EQ(rig.submitter->Submit(Task()).value().value(), early.value() + 1);
+    rig.clock.Advance(1s);
+    EXPECT_GT(rig.submitter->Submit(Task()).value().value(), early.value() + 100'000);
+}
+
 TEST(Submit, AnUnreachableStoreIsUnavailable) {
     Rig rig;
     rig.store.SetDown(true);

@@ -52,6 +52,7 @@ struct WorkerOptions {
     Duration error_wait = std::chrono::seconds{5};  // the longest pause after a store's failure
     Duration sweep_every = std::chrono::seconds{5};
     Duration housekeep_every = std::chrono::seconds{60};
+    Duration history_every = std::chrono::hours{6};  // dropping what is kept no longer
     std::string hostname = {};
     std::int64_t pid = 0;
     std::string version = {};

@@ -911,6 +911,27 @@ TEST(Services, ACycleOfHousekeepingIsBoundedAndTheRestIsDoneSoon) {
     EXPECT_GT(next - rig.clock.Now(), 40s);
 }
 
+TEST(Services, HistoryIsCleanedUpOnAnIntervalOfItsOwn) {
+    using std::chrono::days;
+    Rig rig;
+    rig.options.history_every = days{10};
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    rig.memory.SetQueue({.name = "default", .keep_complete = days{1}}, "test");
+    TaskId id = rig.Submit("t");
+    rig.worker->ClaimOnce();
+    rig.worker->RunOneAttempt();
+    rig.worker->SettleOnce();
+    ASSERT_EQ(rig.memory.Get(id)->state, State::kComplete);
+    rig.worker->HousekeepOnce();
+    rig.clock.Advance(days{5});
+    rig.worker->HousekeepOnce();
+    EXPECT_TRUE(rig.memory.Get(id).has_value());
+    rig.clock.Advance(days{6});
+    rig.worker->HousekeepOnce();
+    EXPECT_FALSE(rig.memory.Get(id).has_value());
+}
+
 TEST(Services, TheSweepLogsWhoWasRecovered) {
     Rig rig;
     rig.Handle("t", [](Context&, std::string_view) { return Done(); });

@@ -54,6 +54,7 @@ inline constexpr int kSlots = 4'096;      // tasks running at once in one proces
 inline constexpr int kAsideThreads = 16;  // running a host's stop callbacks, in one process
 inline constexpr int kWaitingHandles = 100'000;
 inline constexpr int kIdBlock = 1'000'000;
+inline constexpr int kCatchUp = 1'000;        // missed instants of a schedule that fire together
 inline constexpr int kHistoryScan = 100'000;  // rows one filtered list may look at
 
 // Numbers.
@@ -69,7 +70,8 @@ inline constexpr Duration kLeaseMin = std::chrono::milliseconds{200};
 inline constexpr Duration kLeaseMax = hours{24};
 inline constexpr Duration kHurryGrace =
     std::chrono::milliseconds{200};  // for handlers that obey, when a stop is to be now
-inline constexpr Duration kAsideGrace = seconds{1};  // for the host's callbacks, at a stop
+inline constexpr Duration kAsideGrace = seconds{1};   // for the host's callbacks, at a stop
+inline constexpr Duration kIntervalMin = seconds{1};  // of a schedule
 inline constexpr Duration kTimeoutMax = hours{24 * 365};
 inline constexpr Duration kDelayMax = hours{24 * 366 * 10};
 inline constexpr Duration kRetention = hours{24 * 90};
@@ -79,6 +81,7 @@ inline constexpr Duration kRefusalDelay = std::chrono::milliseconds{100};  // do
 inline constexpr Duration kRefusalDelayMax = seconds{30};
 inline constexpr Duration kCrashDelay = std::chrono::milliseconds{250};  // doubled per crash
 inline constexpr Duration kCrashDelayMax = seconds{30};
+inline constexpr Duration kIdsKept = minutes{10};  // reserved by a process and not yet used
 inline constexpr Duration kReadBack = seconds{5};  // of a submit whose answer was lost
 
 static_assert(kListPageDefault <= kListPage);

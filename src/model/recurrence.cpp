@@ -1,7 +1,10 @@
 #include "model/recurrence.h"
 
 #include <algorithm>
-#include <array>
+
+#include "base/result.h"
+#include "model/limits.h"
+#include "model/time_text.h"
 
 namespace stint::model {
 
@@ -66,7 +69,43 @@ std::optional<Time> FirstIn(const Timing& timing, Time from, Time to) {
     return first && *first <= to ? first : std::nullopt;
 }
 
+Result<void> CheckRange(std::string_view field, Duration value, Duration low, Duration high) {
+    if (value >= low && value <= high) return {};
+    return base::MakeError(
+        Code::kInvalid,
+        "{} is {}; it must be between {} and {}",
+        field,
+        DurationText(value),
+        DurationText(low),
+        DurationText(high)
+    );
+}
+
 }  // namespace
+
+Result<void> Validate(const Timing& timing) {
+    if (const auto* interval = std::get_if<IntervalTiming>(&timing)) {
+        return CheckRange("every", interval->every, limits::kIntervalMin, limits::kDelayMax);
+    }
+    if (const auto* delay = std::get_if<DelayTiming>(&timing)) {
+        return CheckRange("after_end", delay->after_end, Duration::zero(), limits::kDelayMax);
+    }
+    return {};
+}
+
+Result<void> Validate(const MisfirePolicy& policy) {
+    if (policy.limit < 1 || policy.limit > limits::kCatchUp) {
+        return base::MakeError(
+            Code::kInvalid,
+            "misfire.limit is {}; it must be between 1 and {}",
+            policy.limit,
+            limits::kCatchUp
+        );
+    }
+    auto grace = CheckRange("misfire.grace", policy.grace, Duration::zero(), limits::kDelayMax);
+    if (!grace) return grace;
+    return CheckRange("misfire.window", policy.window, Duration::zero(), limits::kDelayMax);
+}
 
 std::optional<Time> NextInstant(const Timing& timing, Time after) {
     return std::visit(Next{after}, timing);

@@ -57,6 +57,11 @@ struct FirePlan {
     std::optional<Time> next;        // when to look again; none: never, or when the run has ended
 };
 
+// Intervals of a second or more, limits of 1 or more, durations that are not negative: what the
+// functions below rely on. The message names the field, the value and the cure.
+Result<void> Validate(const Timing& timing);
+Result<void> Validate(const MisfirePolicy& policy);
+
 // Everything after `considered` and up to `now`: which instants fire, and when the next one is.
 // Never more than MisfirePolicy::limit + 1 instants, and work that does not grow with the time that
 // was missed.

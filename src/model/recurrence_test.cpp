@@ -104,6 +104,23 @@ TEST(Recurrence, ARareOneIsFoundFarBack) {
     EXPECT_EQ(plan.fire[0], Time(std::chrono::sys_days{std::chrono::year{2024} / 2 / 29}));
 }
 
+TEST(Recurrence, WhatCannotBeIsRefusedByName) {
+    auto refusal = [](const auto& what) {
+        auto valid = Validate(what);
+        return valid ? std::string("fine") : valid.error().message;
+    };
+    EXPECT_EQ(refusal(Timing(IntervalTiming{1s, kStart})), "fine");
+    EXPECT_EQ(
+        refusal(Timing(IntervalTiming{0s, kStart})), "every is 0s; it must be between 1s and 3660d"
+    );
+    EXPECT_NE(
+        refusal(Timing(DelayTiming{-1s, kStart})).find("after_end is -1s"), std::string::npos
+    );
+    EXPECT_EQ(refusal(Policy(Kind::kAll)), "fine");
+    EXPECT_EQ(refusal(Policy(Kind::kAll, 0)), "misfire.limit is 0; it must be between 1 and 1000");
+    EXPECT_NE(refusal(Policy(Kind::kAll, 1, -1s)).find("misfire.window"), std::string::npos);
+}
+
 // Against the plain way: every instant one by one.
 FirePlan Walked(const Timing& timing, const MisfirePolicy& policy, Time considered, Time now) {
     std::vector<Time> missed, on_time;

@@ -38,10 +38,10 @@ engine::WorkerOptions Engine::Impl::MakeWorkerOptions() const {
     worker_options.error_wait = options.error_wait;
     worker_options.sweep_every = options.sweep_every;
     worker_options.housekeep_every = options.housekeep_every;
+    worker_options.history_every = options.history_every;
     worker_options.hostname = options.node_name.empty() ? node::HostName() : options.node_name;
     worker_options.pid = getpid();
     worker_options.version = node::kVersion;
-    const store::StoreInfo info = store->Info();
     worker_options.state_dir = node::StateDirOfStore(options.state_dir, info.identity);
     worker_options.exclusive = options.exclusive && info.kind == "sqlite";
     worker_options.log = options.log;
@@ -100,6 +100,7 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
     if (impl->options.state_dir.empty()) impl->options.state_dir = node::DefaultStateDir(*url);
     node::StoreOptions store_options{.log = impl->options.log};
     impl->store = node::OpenStore(impl->options.store, store_options);
+    impl->info = impl->store->Info();
     if (url->kind == node::StoreUrl::Kind::kPostgres) {
         store_options.migrate = false;
         impl->reserved = node::OpenStore(impl->options.store, store_options);
@@ -327,14 +328,31 @@ void Engine::Stop(Duration drain) {
     if (worker != nullptr && impl_->started) worker->Stop(drain);
 }
 
+namespace {
+
+// Blocks signals in this thread, and in those that it starts, until it goes.
+class BlockedSignals {
+public:
+    explicit BlockedSignals(const sigset_t& signals) {
+        pthread_sigmask(SIG_BLOCK, &signals, &before_);
+    }
+    ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+private:
+    sigset_t before_{};
+};
+
+}  // namespace
+
 int Engine::RunUntilSignal() {
-    sigset_t ours, before;
+    sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, SIGINT);
     sigaddset(&ours, SIGTERM);
-    // Blocked before Start(), so that every thread of the worker inherits it and only the wait
-    // below receives them.
-    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    // Before Start(), so that only the wait below receives them.
+    BlockedSignals blocked(ours);
     Start();
     timespec look_again{.tv_sec = 0, .tv_nsec = 200'000'000};
     int signal_number = -1;
@@ -350,7 +368,6 @@ int Engine::RunUntilSignal() {
         });
         stopper.join();
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return signal_number < 0 ? 1 : 0;
 }
 

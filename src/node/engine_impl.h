@@ -29,6 +29,7 @@ struct Engine::Impl {
 
     // Declared in the order in which they depend on each other: destroyed in reverse.
     std::unique_ptr<store::Store> store;
+    store::StoreInfo info;                   // as it was when the store was opened
     std::unique_ptr<store::Store> reserved;  // PostgreSQL: a second way, for outcomes only
     std::unique_ptr<wake::Wake> wake;
     engine::Registry registry;

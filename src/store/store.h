@@ -264,6 +264,7 @@ struct AuditRequest {
 struct HousekeepRequest {
     int limit = 500;  // rows of each kind per call; the caller comes back
     Duration session_kept = std::chrono::hours{24};  // closed and expired sessions stay visible
+    bool history = true;                             // drop the periods that are kept no longer
 };
 struct HousekeepReply {
     int expired_tasks = 0;  // start-by deadline passed

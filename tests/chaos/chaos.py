@@ -184,6 +184,9 @@ def run_postgres(args, folder):
         run.resume_due(everyone=True)
         run.wait_for_all(args.tasks // 2 * 2, limit=90)
         run.stop_workers()
+        for what, least in (("kills", 6), ("pauses", 2), ("restarts", 2)):
+            if run.count[what] < least:
+                raise SystemExit(f"{run.count[what]} {what} in this run: too few to prove anything")
         return run.check()
     finally:
         run.clean_up()

@@ -298,6 +298,25 @@ class Queues(CliCase):
         self.submit("echo", "--queue", "q")
         self.run_stint("queue", "cap", "q", "few", code=2)
 
+    def test_how_long_is_kept_is_set_by_how_it_ended(self):
+        def kept():
+            queue = self.run_stint("queue", "list", "-o", "json").json()["queues"][0]
+            return queue["keep_complete"], queue["keep_dead"], queue["keep_cancelled"]
+
+        self.submit("echo", "--queue", "q")
+        default = kept()
+        answer = self.run_stint("queue", "keep", "q", "--complete", "7d", "--dead", "365d")
+        self.assertRegex(answer.out, r"keep complete +7d")
+        changed = kept()
+        self.assertNotEqual(changed[:2], default[:2])
+        self.assertEqual(changed[2], default[2], "what is not named stays")
+        self.run_stint("queue", "keep", "q", "--complete", "default", "--dead", "default")
+        self.assertEqual(kept(), default)
+        self.assertIn("--dead", self.run_stint("queue", "keep", "q", "--dead", "soon", code=2).err)
+        self.assertIn("--complete", self.run_stint("queue", "keep", "q", code=2).err)
+        answer = self.run_stint("queue", "keep", "q", "--dead", "90000d", code=2)
+        self.assertIn("keep_dead", answer.err)
+
 
 class Stores(CliCase):
     def test_migrate_check_info(self):

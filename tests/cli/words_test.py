@@ -10,7 +10,7 @@ GOLDEN = pathlib.Path(__file__).parent / "golden"
 COMMANDS = [
     "", "demo crash", "submit", "task", "task list", "task get", "task wait", "task cancel",
     "task retry", "task discard", "task edit", "task explain", "task attempts", "task audit", "queue",
-    "queue list", "queue pause", "queue resume", "queue cap", "worker", "worker start",
+    "queue list", "queue pause", "queue resume", "queue cap", "queue keep", "worker", "worker start",
     "worker list", "store", "store migrate", "store check", "store info", "bench",
     "bench drain", "bench submit", "bench latency", "config show", "version", "help",
 ]

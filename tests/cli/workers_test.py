@@ -259,6 +259,23 @@ class StoreAway(CliCase):
             self.assertIn("~/.pgpass", self.run_stint(*words, "-s", wrong, code=5).err)
             self.assertIn("createdb", self.run_stint(*words, "-s", elsewhere, code=5).err)
 
+    def test_no_password_needs_to_be_written_down_for_it(self):
+        if not support.POSTGRES:
+            self.skipTest("about a server")
+        address = support.urllib.parse.urlsplit(self.store)
+        self.store = self.store.replace(f":{address.password}@", "@")
+        self.assertNotIn(address.password, self.store)
+        self.assertIn("~/.pgpass", self.run_stint("task", "list", code=5).err)
+        # libpq's own ways: a file, or what started the process gives a token that lasts minutes.
+        passwords = self.home / "passwords"
+        passwords.write_text(f"*:*:*:{address.username}:{address.password}\n")
+        passwords.chmod(0o600)
+        for env in ({"PGPASSFILE": str(passwords)}, {"PGPASSWORD": address.password}):
+            task_id = self.submit("echo", env=env)
+            self.run_stint("worker", "start", "--until-idle", env=env)
+            done = self.run_stint("task", "get", task_id, "-o", "json", env=env).json()
+            self.assertEqual(done["state"], "complete")
+
 
 def forward(port, to):
     """A door at `port` that leads to the server at `to`, until it is closed."""

@@ -14,7 +14,7 @@ HousekeepReply Ops::Housekeep(const HousekeepRequest& request) {
     reply.expired_tasks = ExpireUnstarted(request.limit);
     reply.expired_keys = ExpireKeys(request.limit);
     reply.forgotten_sessions = ForgetSessions(request);
-    reply.dropped_periods = DropPeriods(request.limit);
+    if (request.history) reply.dropped_periods = DropPeriods(request.limit);
     reply.more = reply.expired_tasks >= request.limit || reply.expired_keys >= request.limit ||
                  reply.forgotten_sessions >= request.limit ||
                  static_cast<int>(reply.dropped_periods.size()) >= request.limit;

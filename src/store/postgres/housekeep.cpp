@@ -30,8 +30,10 @@ HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
     std::int64_t folded = db_.Run([&](Transaction& transaction) {
         return transaction.Query(db_.sql.fold_tally, Params().Int4(kFoldAtOnce)).Int(0, 0);
     });
-    reply.dropped_periods = DropPeriods(request.limit);
-    db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
+    if (request.history) {
+        reply.dropped_periods = DropPeriods(request.limit);
+        db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
+    }
     reply.more = folded >= kFoldAtOnce || reply.expired_tasks >= request.limit ||
                  reply.expired_keys >= request.limit || reply.forgotten_sessions >= request.limit ||
                  static_cast<int>(reply.dropped_periods.size()) >= request.limit;

@@ -291,6 +291,7 @@ std::vector<QueueRecord> DirectStore::Queues() {
 
 HousekeepReply DirectStore::Housekeep(const HousekeepRequest& request) {
     HousekeepReply reply = Change([&request](Ops& ops) { return ops.Housekeep(request); });
+    if (!request.history) return reply;
     for (int i = 0; i < request.limit; ++i) {
         auto dropped = Change([](Ops& ops) { return ops.DropExpiredPeriod(); });
         if (!dropped) return reply;

@@ -305,7 +305,7 @@ void Fields(A& a, AuditRequest& x) {
 }
 template <class A>
 void Fields(A& a, HousekeepRequest& x) {
-    a(x.limit, x.session_kept);
+    a(x.limit, x.session_kept, x.history);
 }
 template <class A>
 void Fields(A& a, HousekeepReply& x) {
