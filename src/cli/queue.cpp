@@ -59,8 +59,8 @@ void NeedQueue(node::Client& client, const std::string& name) {
 }
 
 std::string KeptText(std::optional<Duration> kept) {
-    return kept ? model::DurationText(*kept)
-                : model::DurationText(model::limits::kRetention) + " (default)";
+    return kept ? model::FormatDuration(*kept)
+                : model::FormatDuration(model::limits::kRetention) + " (default)";
 }
 
 void PrintQueue(const Invocation& invocation, node::Client& client, const std::string& name) {

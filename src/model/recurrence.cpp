@@ -75,9 +75,9 @@ Result<void> CheckRange(std::string_view field, Duration value, Duration low, Du
         Code::kInvalid,
         "{} is {}; it must be between {} and {}",
         field,
-        DurationText(value),
-        DurationText(low),
-        DurationText(high)
+        FormatDuration(value),
+        FormatDuration(low),
+        FormatDuration(high)
     );
 }
 
