@@ -518,6 +518,32 @@ TEST_F(SchemaTest, ASubmitFromSqlReplacesWhatWaitsUnderItsKey) {
     for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
 }
 
+TEST_F(SchemaTest, ASuspectThatIsReplacedFromSqlStaysOne) {
+    auto store = OpenPostgresStore(options_);
+    auto submit = [&](int input) {
+        return Ask(
+            R"(SELECT $s.submit(jsonb_build_object('type', 't', 'input', $1::int, 'unique_key', 'k',
+                'unique_policy', 'replace_if_not_started')) ->> 'kind')",
+            Params().Int(input)
+        );
+    };
+    submit(1);
+    auto claim = [&](bool suspect) {
+        SessionId session = base::SystemRandom().MakeId<SessionId>();
+        store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::minutes{1}});
+        ClaimRequest request{.session = session, .limit = 9, .types = {"t"}, .suspect = suspect};
+        return store->Claim(request).leases;
+    };
+    ASSERT_EQ(claim(false).size(), 1U);
+    schema_->AdvanceTime(std::chrono::minutes{5});
+    ASSERT_EQ(store->Reclaim({}).tasks.size(), 1U);
+    EXPECT_EQ(submit(2).View(0, 0), "replaced");
+    EXPECT_THAT(claim(false), IsEmpty());
+    std::vector<Lease> leases = claim(true);
+    ASSERT_EQ(leases.size(), 1U);
+    EXPECT_EQ(leases[0].input, "2");
+}
+
 TEST_F(SchemaTest, ABurstFromSqlIsOneTask) {
     auto store = OpenPostgresStore(options_);
     auto submit = [&](int input) {

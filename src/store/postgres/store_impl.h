@@ -75,6 +75,7 @@ public:
     std::vector<Facts> TakeWaiting(
         Transaction& transaction, std::vector<std::int64_t> ids, std::initializer_list<State> states
     );
+    int LaneWith(int lane, bool suspect);
     // Once this is committed, claims of this process look there again.
     void Ready(Transaction& transaction, const Changes& changes);
 
@@ -155,7 +156,6 @@ private:
     std::map<TaskId, CancelReply> CancelLive(
         std::vector<std::int64_t> tasks, std::string_view actor, const std::string& why
     );
-    int LaneWith(int lane, bool suspect);
     void CancelTaken(
         const std::vector<Facts>& taken,
         std::string_view actor,

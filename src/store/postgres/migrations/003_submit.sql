@@ -157,8 +157,8 @@ BEGIN
     RETURN field;
 END $$;
 
--- A waiting task takes over a new request: everything but its identity, its place and its history. False when it does not
--- wait any more. `longest` bounds a debounce: so long after it was first asked for it is due.
+-- A waiting task takes over a new request: everything but its identity, its place and its history, to which the suspicion
+-- belongs. False when it does not wait any more. `longest` bounds a debounce: so long after it was first asked for it is due.
 CREATE FUNCTION $schema$.replace_waiting_(wanted $schema$.live, at timestamptz, longest interval, tenant_id bigint, who text) RETURNS boolean LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -179,6 +179,10 @@ BEGIN
         END IF;
     END LOOP;
     IF NOT taken THEN RAISE EXCEPTION 'task % is being moved by others; try again', wanted.id USING ERRCODE = '40001'; END IF;
+    IF (SELECT l.suspect FROM $schema$.live v JOIN $schema$.lane l ON l.id = v.lane WHERE v.id = wanted.id) THEN
+        wanted.lane := (SELECT $schema$.lane_of_(q.name, l.type, l.tenant, l.priority, true)
+                        FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue WHERE l.id = wanted.lane);
+    END IF;
     due := least(wanted.due_at, old.created_at + longest);
     SELECT * INTO was FROM $schema$.past p WHERE p.task = wanted.id;
     INSERT INTO $schema$.past(task, state, attempt, claim_no, generation, crash_count, updated_at) VALUES (wanted.id, 0, 0, 0, 1, 0, at)
