@@ -582,12 +582,25 @@ TEST_F(SchemaTest, ABurstFromSqlIsOneTask) {
 }
 
 // Somebody submits inside a transaction and then does other things for an hour.
-TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
+class OpenTransaction : public SchemaTest, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(
+    Door,
+    OpenTransaction,
+    ::testing::Values("Sql", "Borrow"),
+    [](const auto& door) { return std::string(door.param); }
+);
+
+TEST_P(OpenTransaction, WithASubmitKeepsNobodyWaiting) {
     options_.acquire_timeout = std::chrono::seconds{5};
     auto store = OpenPostgresStore(options_);
-    schema_->connection().Script(
-        In(R"(BEGIN; SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))")
-    );
+    Connection& host = schema_->connection();
+    host.Script("BEGIN");
+    if (GetParam() == std::string("Sql")) {
+        host.Script(In(R"(SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))"));
+    } else {
+        NewTask first{.type = "t", .retry = RetryPolicy{.max_attempts = 3}};
+        store->Borrow(host.native()).value()->Submit({&first, 1});
+    }
     auto other = Connection::Open({.url = options_.url});
     other->Script(In(R"(SET lock_timeout = '2s'; SELECT $s.submit('{"type": "t"}'))"));
     NewTask task{.type = "t", .retry = RetryPolicy{.max_attempts = 3}};
@@ -600,7 +613,7 @@ TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
         store->Housekeep({});
     };
     EXPECT_NO_THROW(use_the_same());
-    schema_->connection().Script("COMMIT");
+    host.Script("COMMIT");
     EXPECT_EQ((store->Counts({})[{State::kOpen, "default", "t"}]), 1);
     // It was accepted before its type was known.
     store->Housekeep({});

@@ -199,7 +199,9 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> 
         if (incoming.empty()) return refusals;
         try {
             return db_.Run([&](Transaction& transaction) {
-                return Submission(*this, transaction, incoming, refusals).Run();
+                Submission submission(*this, transaction, incoming, refusals);
+                submission.WaitForRegistrations();
+                return submission.Run();
             });
         } catch (const OutdatedTypes& outdated) {
             if (tries == kTypeTries) throw Unavailable(outdated.what());
@@ -208,6 +210,8 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> 
     }
 }
 
+// The caller's transaction may stay open for long: a type that is being registered is not kept
+// waiting. Housekeeping finds the tasks that its registration did not see.
 std::vector<SubmitReply> PostgresStore::SubmitIn(
     Transaction& transaction, std::span<const NewTask> tasks
 ) {
@@ -218,18 +222,20 @@ std::vector<SubmitReply> PostgresStore::SubmitIn(
     return Submission(*this, transaction, incoming, refusals).Run();
 }
 
-std::vector<SubmitReply> Submission::Run() {
+void Submission::WaitForRegistrations() {
     std::vector<std::string> unknown;
     for (const Incoming& one : incoming_) {
         if (one.revision == 0) unknown.push_back(one.task->type);
     }
-    if (!unknown.empty()) {
-        std::sort(unknown.begin(), unknown.end());
-        unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
-        Params types;
-        AddTexts(types, unknown);
-        transaction_.Defer(sql_.types_lock_shared, std::move(types));
-    }
+    if (unknown.empty()) return;
+    std::sort(unknown.begin(), unknown.end());
+    unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
+    Params types;
+    AddTexts(types, unknown);
+    transaction_.Defer(sql_.types_lock_shared, std::move(types));
+}
+
+std::vector<SubmitReply> Submission::Run() {
     bool keyed = std::any_of(incoming_.begin(), incoming_.end(), [](const Incoming& one) {
         const NewTask& task = *one.task;
         return one.brought_id || !task.idempotency_key.empty() || !task.unique_key.empty() ||
