@@ -82,6 +82,7 @@ public:
 private:
     // submit.cpp
     std::vector<SubmitReply> SubmitTogether(std::span<const NewTask> tasks);
+    std::vector<SubmitReply> SubmitHeld(std::span<const NewTask> tasks);
     void Prepare(
         std::span<const NewTask> tasks,
         std::vector<SubmitReply>& replies,
@@ -181,6 +182,8 @@ private:
     Catalog catalog_;
     Marks marks_;
     GroupSubmit group_;
+    GroupSubmit keyed_group_;        // apart from those that have no key to wait for
+    std::mutex held_mutex_;          // the turn of one that waits for others' transactions
     std::atomic<bool> idle_{false};  // the last claim found nothing
 
     std::mutex ids_mutex_;  // guards the four below
