@@ -292,6 +292,13 @@ TEST_F(SchemaTest, ACountThatIsWrongIsFound) {
     EXPECT_EQ(wrong(), "");
     Ask("UPDATE $s.history_change SET n = 5");
     EXPECT_THAT(wrong(), HasSubstr("complete: counted 5, there are 1"));
+    Ask("UPDATE $s.history_change SET n = 1");
+    EXPECT_EQ(wrong(), "");
+    // Of a table that is gone.
+    Ask("INSERT INTO $s.history_tally(part, lane, state, n) SELECT part + 160, lane, state, 3 FROM "
+        "$s.history_change");
+    EXPECT_THAT(wrong(), HasSubstr("history table 11_0"));
+    EXPECT_THAT(wrong(), HasSubstr("complete: counted 3, there are 0"));
 }
 
 TEST_F(SchemaTest, ACapIsCheckedByCountingNoFurther) {
