@@ -654,6 +654,7 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
     EXPECT_THAT(refusal(R"({"type": "a", "tags": "x"})"), HasSubstr("tags is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tenant": 0})"), HasSubstr("tenant is 0"));
     EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("queue \"new\" does not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("stint queue cap new none"));
     EXPECT_THAT(refusal(R"({"type": "a", "debounce": {}})"), HasSubstr("debounce is {}"));
     EXPECT_THAT(
         refusal(R"({"type": "a", "debounce": {"key": "k", "wait": "9s", "max_wait": "1s"}})"),

@@ -332,7 +332,7 @@ BEGIN
         timeout_ms := nullif(coalesce(timeout_ms, known.timeout_ms, 0), 0);
         -- A new queue would be visible to nobody until the caller commits, and whoever wants the same one would wait for that.
         IF NOT EXISTS (SELECT FROM $schema$.queue q WHERE q.name = queue_name) THEN
-            RAISE EXCEPTION 'queue "%" does not exist; make it with "stint queue resume %", or submit to it through the program once', queue_name, queue_name
+            RAISE EXCEPTION 'queue "%" does not exist; make it with "stint queue cap % none", or submit to it through the program once', queue_name, queue_name
                 USING ERRCODE = '22023';
         END IF;
         lane_id := $schema$.lane_of_(queue_name, type_name, tenant_id, prio, false);
