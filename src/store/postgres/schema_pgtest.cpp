@@ -435,7 +435,8 @@ TEST_F(SchemaTest, AKeyMeansTheSameThroughSqlAndThroughTheStore) {
     task.retry = RetryPolicy{.kind = RetryPolicy::Kind::kFixed, .max_attempts = 7, .factor = 1.5};
     task.throttle = Throttle{"k", std::chrono::seconds{2}};
     // As programs write it: no spaces, members in their own order, numbers of every kind.
-    const std::string input = R"({"z":{"b":[],"a":{}},"n":[1,-2,0.1,2.50,1e-7,12345678901234567],)"
+    const std::string input = R"({"z":{"b":[],"a":{}},"n":[1,-2,0.1,2.50,1e-7,12345678901234567,)"
+                              R"(1e3,1000.0,-0.0,-0,2.5e1,1e20,-1E+2,1e15,18446744073709551615],)"
                               R"("s":"é\"\\\n\u0001","bb":null,"a":true})";
     auto through_sql = [&](const std::string& key) {
         return Ask(
@@ -674,7 +675,45 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
         refusal(R"({"type": "a", "retry": {"factor": 0.5}})"), HasSubstr("retry.factor is 0.5")
     );
     EXPECT_THAT(refusal(R"([1])"), HasSubstr("not an object"));
+    EXPECT_THAT(refusal(R"({"type": "a", "tenant": "x"})"), HasSubstr("tenant is \"x\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "parent": 1.5})"), HasSubstr("parent is 1.5"));
+    EXPECT_THAT(refusal(R"({"type": "a", "priority": []})"), HasSubstr("priority is []"));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "parent": 9999999999999999999})"),
+        HasSubstr("parent is 9999999999999999999")
+    );
+    EXPECT_THAT(refusal(R"({"type": "a", "tags": [null]})"), HasSubstr("tags has null"));
+    EXPECT_THAT(refusal(R"({"type": "a", "tags": ["x", 1]})"), HasSubstr("tags has 1"));
+    EXPECT_THAT(refusal(R"({"type": "a", "notify": "yes"})"), HasSubstr("notify is \"yes\""));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "throttle": {"key": "k", "period": "1s", "per": 1}})"),
+        HasSubstr("throttle.per is unknown; the fields are key, period")
+    );
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "debounce": {"key": "k", "wait": "1s", "max": 1}})"),
+        HasSubstr("debounce.max is unknown; the fields are key, wait, max_wait")
+    );
     EXPECT_EQ(Ask("SELECT count(*) FROM $s.live").Int(0, 0), 0);
+}
+
+TEST_F(SchemaTest, AnIdIsTakenAsItWasAnswered) {
+    auto store = OpenPostgresStore(options_);
+    std::string parent = Ask(R"(SELECT $s.submit('{"type": "t"}') ->> 'id')").Text(0, 0);
+    Rows child =
+        Ask("SELECT $s.submit(jsonb_build_object('type', 't', 'parent', $1::text)) ->> 'id'",
+            Params().Text(parent));
+    EXPECT_EQ(store->Get(TaskId::Parse(child.View(0, 0)).value())->parent.ToString(), parent);
+}
+
+TEST_F(SchemaTest, ASubmitInATransactionWithAnOldSnapshotIsRefused) {
+    for (const char* level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+        schema_->connection().Script(fmt::format("BEGIN ISOLATION LEVEL {}", level));
+        EXPECT_THAT(
+            Refusal(R"(SELECT $s.submit('{"type": "t"}'))"),
+            HasSubstr("BEGIN it with ISOLATION LEVEL READ COMMITTED")
+        ) << level;
+        schema_->connection().Script("ROLLBACK");
+    }
 }
 
 TEST_F(SchemaTest, ARollbackTakesTheTaskWithIt) {
