@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/hash.h"
 #include "base/json.h"
@@ -50,10 +51,28 @@ private:
     std::string text_;
 };
 
-// Spaces and the order of members mean nothing; some doors do not even see them.
+// A number is what it is worth: 1e3, 1000.0 and 1000 are the same.
+void MakeWhole(base::Json& json) {
+    if (json.is_structured()) {
+        for (base::Json& element : json) MakeWhole(element);
+    }
+    if (!json.is_number_float()) return;
+    auto value = json.get<double>();
+    if (value != std::trunc(value)) return;
+    if (value >= 0 && value < 0x1p64) {
+        json = static_cast<std::uint64_t>(value);
+    } else if (value < 0 && value >= -0x1p63) {
+        json = static_cast<std::int64_t>(value);
+    }
+}
+
+// Spaces, the order of members and how a number is written mean nothing; some doors do not even see
+// them.
 std::string Canonical(const std::string& input) {
     auto json = base::ParseJson(input, limits::kJsonDepth);
-    return json ? json->dump() : input;
+    if (!json) return input;
+    MakeWhole(*json);
+    return json->dump();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "model/task.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -229,6 +230,12 @@ TEST(RequestHashes, DoNotDependOnHowTheInputIsWritten) {
     compact.input = R"({"a":[1,2.5],"b":"é"})";
     spaced.input = R"( {"b": "\u00e9", "a": [1, 2.50]} )";
     other.input = R"({"a":[2.5,1],"b":"é"})";
+    for (const char* thousand : {"1e3", "1000.0", "0.1E+4"}) {
+        NewTask digits = Good(), written = Good();
+        digits.input = R"({"a":[1000]})";
+        written.input = fmt::format(R"({{"a":[{}]}})", thousand);
+        EXPECT_EQ(RequestHash(digits), RequestHash(written)) << thousand;
+    }
     EXPECT_EQ(RequestHash(compact), RequestHash(spaced));
     EXPECT_NE(RequestHash(compact), RequestHash(other));
 }

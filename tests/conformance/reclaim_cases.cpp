@@ -215,6 +215,31 @@ TEST_P(Reclaims, AReleasedSuspectStaysOne) {
     EXPECT_EQ(ClaimSuspect().task, lease.task);
 }
 
+// What it is asked to do now may be what crashed the process before.
+TEST_P(Reclaims, ASuspectThatIsReplacedStaysOne) {
+    NewTask unique{.unique_key = "k", .unique_policy = UniquePolicy::kReplaceIfNotStarted};
+    NewTask burst{.debounce = Debounce{"k", 1min, {}}};
+    for (NewTask ask : {unique, burst}) {
+        ask.input = "1";
+        TaskId id = Make(ask);
+        Advance(2min);
+        Crash(ClaimOne());
+        Advance(1min);
+        Crash(ClaimSuspect());
+        ask.input = "2";
+        ask.priority = 7;
+        EXPECT_EQ(Submit(ask).kind, SubmitReply::Kind::kReplaced);
+        Advance(5min);
+        EXPECT_TRUE(Get(id).suspect);
+        EXPECT_EQ(Get(id).crash_count, 1);
+        EXPECT_THAT(ClaimMany(5), IsEmpty());
+        Lease lease = ClaimSuspect();
+        EXPECT_EQ(lease.task, id);
+        EXPECT_EQ(lease.input, "2");
+        Complete(lease);
+    }
+}
+
 TEST_P(Reclaims, ALimitedCallSaysThereIsMore) {
     SessionId session = OpenSession(1min);
     MakeMany(5);

@@ -1,6 +1,6 @@
 // The races that matter, in every order, with the store's own statements: claim × claim,
-// claim × expire, settle × reclaim, submit × submit with one key. Beside each the naive variant,
-// which must still fail: a test that cannot fail proves nothing.
+// claim × expire, settle × reclaim, fold × drop, submit × submit with one key. Beside each the
+// naive variant, which must still fail: a test that cannot fail proves nothing.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -358,6 +358,69 @@ TEST_F(Interleave, ATaskThatIsJustBecomingDueCanBeEdited) {
     EXPECT_THAT(outcome.violations, IsEmpty());
     EXPECT_THAT(outcome.errors, IsEmpty());
     EXPECT_GT(outcome.waits, 0);
+}
+
+// ---- fold × drop -------------------------------------------------------------------------------
+
+class FoldAndDrop : public Interleave {
+protected:
+    // B drops the table whose counts A is folding into the sums.
+    Outcome Run(std::function<std::vector<Step>()> dropper) {
+        Scenario scenario;
+        scenario.prepare = [&] {
+            schema_->Empty();
+            store_ = Open("setup");
+            Fresh();
+            Submit();
+            leases_ = {Claim()};
+            Settlement done{
+                .task = leases_[0].task, .token = leases_[0].token, .session = session_};
+            done.output = "1";
+            store_->Settle({&done, 1});
+            schema_->AdvanceTime(std::chrono::hours{24} * 100);
+        };
+        scenario.scripts = [&] {
+            Step fold{"fold", [this](Connection& connection) {
+                          connection.Query(
+                              Statement{"", sql_->fold_tally.sql}, Params().Int4(10), Commits::kNo
+                          );
+                      }};
+            return std::vector<Script>{{"A", {Begin(), fold, Commit()}}, {"B", dropper()}};
+        };
+        scenario.check = [&]() -> std::string {
+            if (Ask("SELECT count(*) FROM $s.leaf WHERE name = 'history_1_0'") != 0) {
+                return "the table is not dropped";
+            }
+            std::int64_t counted = Ask("SELECT count(*) FROM $s.history_tally");
+            return counted == 0 ? Sound() : "counted though it is gone";
+        };
+        return RunAllOrders(stint::testing::TestPostgresUrl(), scenario);
+    }
+};
+
+TEST_F(FoldAndDrop, NothingIsCountedOfATableThatIsGone) {
+    std::string drop = In("SELECT $s.drop_leaf_('history_1_0', 90::bigint * 86400000)");
+    Outcome outcome = Run([&] { return std::vector<Step>{Begin(), Sql("drop", drop), Commit()}; });
+    EXPECT_EQ(outcome.orders, 20);
+    EXPECT_THAT(outcome.violations, IsEmpty());
+    EXPECT_THAT(outcome.errors, IsEmpty());
+    EXPECT_GT(outcome.waits, 0);
+}
+
+TEST_F(FoldAndDrop, WithTheSumsBeforeTheChangesItIs) {
+    Outcome outcome = Run([&] {
+        Step table{"table", [this](Connection& connection) {
+                       connection.Script(
+                           In("DELETE FROM $s.leaf WHERE name = 'history_1_0'; DROP "
+                              "TABLE $s.history_1_0; COMMIT")
+                       );
+                   }};
+        Step sums{"sums", [this](Connection& connection) {
+                      connection.Script(In("BEGIN; DELETE FROM $s.history_tally"));
+                  }};
+        return std::vector<Step>{sums, Sql("changes", In("DELETE FROM $s.history_change")), table};
+    });
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
 }
 
 // ---- submit × submit ---------------------------------------------------------------------------

@@ -33,16 +33,6 @@ postgres::PoolOptions ForPool(const PostgresOptions& options, int size, int rese
     return pool;
 }
 
-// Lets the winner of a race get out of the way.
-void Pause(std::chrono::milliseconds time) {
-    base::Clock& clock = base::SystemClock();
-    base::Instant until = clock.Now() + time;
-    std::mutex mutex;
-    std::condition_variable_any nobody;
-    std::unique_lock lock(mutex);
-    while (clock.Now() < until) clock.WaitUntil(lock, nobody, std::stop_token(), until);
-}
-
 // "… (part) = (17)": the words around it are the server's language.
 std::optional<int> PartOf(std::string_view detail) {
     std::size_t at = detail.find("(part) = (");
@@ -55,6 +45,15 @@ std::optional<int> PartOf(std::string_view detail) {
 }
 
 }  // namespace
+
+void Pause(std::chrono::milliseconds time) {
+    base::Clock& clock = base::SystemClock();
+    base::Instant until = clock.Now() + time;
+    std::mutex mutex;
+    std::condition_variable_any nobody;
+    std::unique_lock lock(mutex);
+    while (clock.Now() < until) clock.WaitUntil(lock, nobody, std::stop_token(), until);
+}
 
 Db::Db(const PostgresOptions& options)
     : sql(options.schema),
@@ -147,8 +146,9 @@ void Db::Recover(int tries, bool aside) {
                 break;
             case postgres::Fault::kData:
                 throw Unstorable(error.what());
-            case postgres::Fault::kBackOff:
             case postgres::Fault::kSkip:
+                throw LockHeld(error.what());
+            case postgres::Fault::kBackOff:
             case postgres::Fault::kTimeout:
                 throw Unavailable(error.what());
             default:

@@ -21,6 +21,15 @@ using postgres::Transaction;
 using postgres::TransactionOptions;
 namespace oid = postgres::oid;
 
+// A lock was held by others for longer than the transaction's lock_timeout; nothing was changed.
+class LockHeld : public Unavailable {
+public:
+    using Unavailable::Unavailable;
+};
+
+// Lets others get out of the way.
+void Pause(std::chrono::milliseconds time);
+
 class Db {
 public:
     explicit Db(const PostgresOptions& options);

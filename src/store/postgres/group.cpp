@@ -1,6 +1,7 @@
 #include "store/postgres/group.h"
 
 #include "base/test_point.h"
+#include "store/postgres/db.h"
 
 namespace stint::store::pg {
 
@@ -76,6 +77,9 @@ void GroupSubmit::Lead(const std::vector<Request*>& group) {
             request->replies.assign(next, end);
             next = end;
         }
+    } catch (const LockHeld&) {
+        // By whom only some of them are to wait for.
+        for (Request* request : group) Alone(*request);
     } catch (const Unavailable& error) {
         FailEach(group, error);
     } catch (const CommitUnknown& error) {

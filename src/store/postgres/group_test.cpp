@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/test_point.h"
+#include "store/postgres/db.h"
 
 namespace stint::store::pg {
 namespace {
@@ -104,6 +105,23 @@ TEST(GroupSubmit, ABadMemberFailsAlone) {
     std::vector<std::string> answers = Gather(group, gate, 6);
     for (std::size_t i = 0; i < answers.size(); ++i) {
         EXPECT_EQ(answers[i], i == 3 ? "bad" : std::to_string(i));
+    }
+}
+
+TEST(GroupSubmit, WhatSomebodyElseHoldsHoldsUpOnlyWhoWantsIt) {
+    Gate gate;
+    GroupSubmit group(
+        gate.Around([](std::span<const NewTask> tasks) {
+            for (const NewTask& task : tasks) {
+                if (task.input == "3") throw LockHeld("held");
+            }
+            return Answer(tasks);
+        }),
+        1
+    );
+    std::vector<std::string> answers = Gather(group, gate, 6);
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+        EXPECT_EQ(answers[i], i == 3 ? "held" : std::to_string(i));
     }
 }
 

@@ -28,6 +28,8 @@ struct PostgresOptions {
     // it was submitted, and with it how long it is kept.
     Duration ids_kept = std::chrono::minutes{10};
     Duration acquire_timeout = std::chrono::seconds{10};
+    // How long a submit waits for a key or a queue that somebody's open transaction holds.
+    Duration held_patience = std::chrono::seconds{30};
     // How long a task that committed late, below positions already taken, may wait to be noticed.
     Duration rescan_every = std::chrono::seconds{10};
 };

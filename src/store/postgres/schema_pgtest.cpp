@@ -292,6 +292,13 @@ TEST_F(SchemaTest, ACountThatIsWrongIsFound) {
     EXPECT_EQ(wrong(), "");
     Ask("UPDATE $s.history_change SET n = 5");
     EXPECT_THAT(wrong(), HasSubstr("complete: counted 5, there are 1"));
+    Ask("UPDATE $s.history_change SET n = 1");
+    EXPECT_EQ(wrong(), "");
+    // Of a table that is gone.
+    Ask("INSERT INTO $s.history_tally(part, lane, state, n) SELECT part + 160, lane, state, 3 FROM "
+        "$s.history_change");
+    EXPECT_THAT(wrong(), HasSubstr("history table 11_0"));
+    EXPECT_THAT(wrong(), HasSubstr("complete: counted 3, there are 0"));
 }
 
 TEST_F(SchemaTest, ACapIsCheckedByCountingNoFurther) {
@@ -428,7 +435,8 @@ TEST_F(SchemaTest, AKeyMeansTheSameThroughSqlAndThroughTheStore) {
     task.retry = RetryPolicy{.kind = RetryPolicy::Kind::kFixed, .max_attempts = 7, .factor = 1.5};
     task.throttle = Throttle{"k", std::chrono::seconds{2}};
     // As programs write it: no spaces, members in their own order, numbers of every kind.
-    const std::string input = R"({"z":{"b":[],"a":{}},"n":[1,-2,0.1,2.50,1e-7,12345678901234567],)"
+    const std::string input = R"({"z":{"b":[],"a":{}},"n":[1,-2,0.1,2.50,1e-7,12345678901234567,)"
+                              R"(1e3,1000.0,-0.0,-0,2.5e1,1e20,-1E+2,1e15,18446744073709551615],)"
                               R"("s":"é\"\\\n\u0001","bb":null,"a":true})";
     auto through_sql = [&](const std::string& key) {
         return Ask(
@@ -518,6 +526,32 @@ TEST_F(SchemaTest, ASubmitFromSqlReplacesWhatWaitsUnderItsKey) {
     for (const CheckFinding& finding : store->Check()) EXPECT_TRUE(finding.ok) << finding.detail;
 }
 
+TEST_F(SchemaTest, ASuspectThatIsReplacedFromSqlStaysOne) {
+    auto store = OpenPostgresStore(options_);
+    auto submit = [&](int input) {
+        return Ask(
+            R"(SELECT $s.submit(jsonb_build_object('type', 't', 'input', $1::int, 'unique_key', 'k',
+                'unique_policy', 'replace_if_not_started')) ->> 'kind')",
+            Params().Int(input)
+        );
+    };
+    submit(1);
+    auto claim = [&](bool suspect) {
+        SessionId session = base::SystemRandom().MakeId<SessionId>();
+        store->OpenSession({.id = session, .hostname = "h", .lease = std::chrono::minutes{1}});
+        ClaimRequest request{.session = session, .limit = 9, .types = {"t"}, .suspect = suspect};
+        return store->Claim(request).leases;
+    };
+    ASSERT_EQ(claim(false).size(), 1U);
+    schema_->AdvanceTime(std::chrono::minutes{5});
+    ASSERT_EQ(store->Reclaim({}).tasks.size(), 1U);
+    EXPECT_EQ(submit(2).View(0, 0), "replaced");
+    EXPECT_THAT(claim(false), IsEmpty());
+    std::vector<Lease> leases = claim(true);
+    ASSERT_EQ(leases.size(), 1U);
+    EXPECT_EQ(leases[0].input, "2");
+}
+
 TEST_F(SchemaTest, ABurstFromSqlIsOneTask) {
     auto store = OpenPostgresStore(options_);
     auto submit = [&](int input) {
@@ -556,12 +590,25 @@ TEST_F(SchemaTest, ABurstFromSqlIsOneTask) {
 }
 
 // Somebody submits inside a transaction and then does other things for an hour.
-TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
+class OpenTransaction : public SchemaTest, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(
+    Door,
+    OpenTransaction,
+    ::testing::Values("Sql", "Borrow"),
+    [](const auto& door) { return std::string(door.param); }
+);
+
+TEST_P(OpenTransaction, WithASubmitKeepsNobodyWaiting) {
     options_.acquire_timeout = std::chrono::seconds{5};
     auto store = OpenPostgresStore(options_);
-    schema_->connection().Script(
-        In(R"(BEGIN; SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))")
-    );
+    Connection& host = schema_->connection();
+    host.Script("BEGIN");
+    if (GetParam() == std::string("Sql")) {
+        host.Script(In(R"(SELECT $s.submit('{"type": "t", "retry": {"max_attempts": 3}}'))"));
+    } else {
+        NewTask first{.type = "t", .retry = RetryPolicy{.max_attempts = 3}};
+        store->Borrow(host.native()).value()->Submit({&first, 1});
+    }
     auto other = Connection::Open({.url = options_.url});
     other->Script(In(R"(SET lock_timeout = '2s'; SELECT $s.submit('{"type": "t"}'))"));
     NewTask task{.type = "t", .retry = RetryPolicy{.max_attempts = 3}};
@@ -574,7 +621,7 @@ TEST_F(SchemaTest, AnOpenTransactionWithASubmitKeepsNobodyWaiting) {
         store->Housekeep({});
     };
     EXPECT_NO_THROW(use_the_same());
-    schema_->connection().Script("COMMIT");
+    host.Script("COMMIT");
     EXPECT_EQ((store->Counts({})[{State::kOpen, "default", "t"}]), 1);
     // It was accepted before its type was known.
     store->Housekeep({});
@@ -608,6 +655,7 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
     EXPECT_THAT(refusal(R"({"type": "a", "tags": "x"})"), HasSubstr("tags is \"x\""));
     EXPECT_THAT(refusal(R"({"type": "a", "tenant": 0})"), HasSubstr("tenant is 0"));
     EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("queue \"new\" does not"));
+    EXPECT_THAT(refusal(R"({"type": "a", "queue": "new"})"), HasSubstr("stint queue cap new none"));
     EXPECT_THAT(refusal(R"({"type": "a", "debounce": {}})"), HasSubstr("debounce is {}"));
     EXPECT_THAT(
         refusal(R"({"type": "a", "debounce": {"key": "k", "wait": "9s", "max_wait": "1s"}})"),
@@ -627,7 +675,45 @@ TEST_F(SchemaTest, WhatIsWrongNamesTheField) {
         refusal(R"({"type": "a", "retry": {"factor": 0.5}})"), HasSubstr("retry.factor is 0.5")
     );
     EXPECT_THAT(refusal(R"([1])"), HasSubstr("not an object"));
+    EXPECT_THAT(refusal(R"({"type": "a", "tenant": "x"})"), HasSubstr("tenant is \"x\""));
+    EXPECT_THAT(refusal(R"({"type": "a", "parent": 1.5})"), HasSubstr("parent is 1.5"));
+    EXPECT_THAT(refusal(R"({"type": "a", "priority": []})"), HasSubstr("priority is []"));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "parent": 9999999999999999999})"),
+        HasSubstr("parent is 9999999999999999999")
+    );
+    EXPECT_THAT(refusal(R"({"type": "a", "tags": [null]})"), HasSubstr("tags has null"));
+    EXPECT_THAT(refusal(R"({"type": "a", "tags": ["x", 1]})"), HasSubstr("tags has 1"));
+    EXPECT_THAT(refusal(R"({"type": "a", "notify": "yes"})"), HasSubstr("notify is \"yes\""));
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "throttle": {"key": "k", "period": "1s", "per": 1}})"),
+        HasSubstr("throttle.per is unknown; the fields are key, period")
+    );
+    EXPECT_THAT(
+        refusal(R"({"type": "a", "debounce": {"key": "k", "wait": "1s", "max": 1}})"),
+        HasSubstr("debounce.max is unknown; the fields are key, wait, max_wait")
+    );
     EXPECT_EQ(Ask("SELECT count(*) FROM $s.live").Int(0, 0), 0);
+}
+
+TEST_F(SchemaTest, AnIdIsTakenAsItWasAnswered) {
+    auto store = OpenPostgresStore(options_);
+    std::string parent = Ask(R"(SELECT $s.submit('{"type": "t"}') ->> 'id')").Text(0, 0);
+    Rows child =
+        Ask("SELECT $s.submit(jsonb_build_object('type', 't', 'parent', $1::text)) ->> 'id'",
+            Params().Text(parent));
+    EXPECT_EQ(store->Get(TaskId::Parse(child.View(0, 0)).value())->parent.ToString(), parent);
+}
+
+TEST_F(SchemaTest, ASubmitInATransactionWithAnOldSnapshotIsRefused) {
+    for (const char* level : {"REPEATABLE READ", "SERIALIZABLE"}) {
+        schema_->connection().Script(fmt::format("BEGIN ISOLATION LEVEL {}", level));
+        EXPECT_THAT(
+            Refusal(R"(SELECT $s.submit('{"type": "t"}'))"),
+            HasSubstr("BEGIN it with ISOLATION LEVEL READ COMMITTED")
+        ) << level;
+        schema_->connection().Script("ROLLBACK");
+    }
 }
 
 TEST_F(SchemaTest, ARollbackTakesTheTaskWithIt) {

@@ -36,7 +36,10 @@ PostgresStore::PostgresStore(const PostgresOptions& options)
       db_(options),
       catalog_(db_, options.log),
       marks_(options.rescan_every),
-      group_([this](std::span<const NewTask> tasks) { return SubmitTogether(tasks); }, kLeaders) {
+      group_([this](std::span<const NewTask> tasks) { return SubmitTogether(tasks); }, kLeaders),
+      keyed_group_(
+          [this](std::span<const NewTask> tasks) { return SubmitTogether(tasks); }, kLeaders
+      ) {
     db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.begin_period); });
     catalog_.ReloadTypes();
 }

@@ -75,12 +75,14 @@ public:
     std::vector<Facts> TakeWaiting(
         Transaction& transaction, std::vector<std::int64_t> ids, std::initializer_list<State> states
     );
+    int LaneWith(int lane, bool suspect);
     // Once this is committed, claims of this process look there again.
     void Ready(Transaction& transaction, const Changes& changes);
 
 private:
     // submit.cpp
     std::vector<SubmitReply> SubmitTogether(std::span<const NewTask> tasks);
+    std::vector<SubmitReply> SubmitHeld(std::span<const NewTask> tasks);
     void Prepare(
         std::span<const NewTask> tasks,
         std::vector<SubmitReply>& replies,
@@ -155,7 +157,6 @@ private:
     std::map<TaskId, CancelReply> CancelLive(
         std::vector<std::int64_t> tasks, std::string_view actor, const std::string& why
     );
-    int LaneWith(int lane, bool suspect);
     void CancelTaken(
         const std::vector<Facts>& taken,
         std::string_view actor,
@@ -181,6 +182,8 @@ private:
     Catalog catalog_;
     Marks marks_;
     GroupSubmit group_;
+    GroupSubmit keyed_group_;        // apart from those that have no key to wait for
+    std::mutex held_mutex_;          // the turn of one that waits for others' transactions
     std::atomic<bool> idle_{false};  // the last claim found nothing
 
     std::mutex ids_mutex_;  // guards the four below

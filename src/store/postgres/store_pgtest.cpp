@@ -238,6 +238,93 @@ TEST_F(PostgresStoreTest, AFailedStatementOfTheHostIsNotACommit) {
     EXPECT_EQ(done.error().code, Code::kConflict);
 }
 
+// A host that submits with a key, or into a queue with a cap, and leaves its transaction open.
+class HeldByAHost : public PostgresStoreTest, public ::testing::WithParamInterface<const char*> {
+protected:
+    NewTask Wanted() const {
+        NewTask task{.type = "t"};
+        std::string what = GetParam();
+        if (what == "IdempotencyKey") task.idempotency_key = "k";
+        if (what == "UniqueKey") task.unique_key = "k";
+        if (what == "CappedQueue") task.queue = "capped";
+        return task;
+    }
+    void Hold(Connection& host) {
+        store_->SetQueue({.name = "capped", .cap = 100}, "me");
+        host.Script("BEGIN");
+        NewTask task = Wanted();
+        store_->Borrow(host.native()).value()->Submit({&task, 1});
+    }
+};
+INSTANTIATE_TEST_SUITE_P(
+    What,
+    HeldByAHost,
+    ::testing::Values("IdempotencyKey", "UniqueKey", "CappedQueue"),
+    [](const auto& what) { return std::string(what.param); }
+);
+
+TEST_P(HeldByAHost, HoldsUpNobodyElse) {
+    Make();  // from now on a plain submit has nothing to look up beside its transaction
+    auto host = Connect();
+    Hold(*host);
+    // The leaders are kept until all others have lined up behind them: those share a transaction.
+    constexpr int kLeaders = 4, kOthers = 12;
+    std::latch leading(2), all_there(kLeaders + kOthers + 1);
+    std::atomic<int> commits{0};
+    Listen([&](std::string_view point) {
+        if (point == "store_postgres.lined_up") all_there.count_down();
+        if (point != "store_postgres.before_commit" || commits++ >= 2) return;
+        leading.count_down();
+        all_there.wait();
+    });
+    std::atomic<int> created{0};
+    std::atomic<bool> answered{false};
+    std::latch plain_done(kLeaders + kOthers);
+    auto submit_plain = [&] {
+        NewTask task{.type = "t"};
+        try {
+            if (store_->Submit({&task, 1}).at(0).kind == SubmitReply::Kind::kCreated) ++created;
+        } catch (const std::exception& error) {
+            ADD_FAILURE() << error.what();
+        }
+        plain_done.count_down();
+    };
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < kLeaders; ++i) threads.emplace_back(submit_plain);
+    leading.wait();
+    threads.emplace_back([&] {
+        NewTask task = Wanted();
+        try {
+            answered = store_->Submit({&task, 1}).at(0).accepted();
+        } catch (const std::exception& error) {
+            ADD_FAILURE() << error.what();
+        }
+    });
+    for (int i = 0; i < kOthers; ++i) threads.emplace_back(submit_plain);
+    plain_done.wait();
+    EXPECT_EQ(created, kLeaders + kOthers);
+    EXPECT_FALSE(answered) << "what it wants is still held";
+    host->Script("COMMIT");
+    threads.clear();
+    EXPECT_TRUE(answered);
+}
+
+TEST_P(HeldByAHost, IsNamedAsTheReasonInTheEnd) {
+    options_.held_patience = std::chrono::milliseconds{300};
+    store_ = OpenPostgresStore(options_);
+    auto host = Connect();
+    Hold(*host);
+    NewTask task = Wanted();
+    try {
+        store_->Submit({&task, 1});
+        FAIL();
+    } catch (const Unavailable& held) {
+        EXPECT_THAT(held.what(), HasSubstr("an open transaction holds"));
+    }
+    host->Script("COMMIT");
+    EXPECT_TRUE(store_->Submit({&task, 1}).at(0).accepted());
+}
+
 // ---- unknown commits ---------------------------------------------------------------------------
 
 TEST_F(PostgresStoreTest, ALostAnswerToASettleIsUnknownAndFoundOutByItsToken) {

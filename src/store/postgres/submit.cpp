@@ -19,6 +19,15 @@ using Kind = SubmitReply::Kind;
 
 constexpr int kIdsAtOnce = 1024;
 constexpr std::size_t kFreshRanges = 10'000;
+// A submit of ours holds its keys and queues for the time of a commit or two; whoever holds them
+// for longer may do so for ever.
+constexpr std::chrono::milliseconds kLockPatience{500};
+constexpr std::chrono::milliseconds kBetweenLooks{200};
+
+bool WaitsForKeys(const NewTask& task) {
+    return !task.idempotency_key.empty() || !task.unique_key.empty() || task.debounce ||
+           task.throttle;
+}
 
 SubmitReply Refused(Kind kind, TaskId id, std::string message) {
     SubmitReply reply;
@@ -188,19 +197,52 @@ void PostgresStore::Prepare(
 }
 
 std::vector<SubmitReply> PostgresStore::Submit(std::span<const NewTask> tasks) {
-    return group_.Submit(tasks);
+    bool keyed = std::any_of(tasks.begin(), tasks.end(), WaitsForKeys);
+    try {
+        return (keyed ? keyed_group_ : group_).Submit(tasks);
+    } catch (const LockHeld&) {
+        return SubmitHeld(tasks);
+    }
+}
+
+// An open transaction of others holds a key or a queue with a cap. All who wait for such things
+// share one connection, each for a while: the others are for those who need not wait.
+std::vector<SubmitReply> PostgresStore::SubmitHeld(std::span<const NewTask> tasks) {
+    base::Clock& clock = base::SystemClock();
+    base::Instant until = clock.Now() + options_.held_patience;
+    for (;;) {
+        Pause(kBetweenLooks);
+        try {
+            std::lock_guard turn(held_mutex_);
+            return SubmitTogether(tasks);
+        } catch (const LockHeld&) {
+            if (clock.Now() < until) continue;
+            throw Unavailable(fmt::format(
+                "an open transaction holds a key of this request, or its queue, which has a cap, "
+                "for more than {} ms: end that transaction and try again; nothing was stored",
+                options_.held_patience.count()
+            ));
+        }
+    }
 }
 
 std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> tasks) {
+    TransactionOptions options;
+    options.lock_timeout = kLockPatience;
     for (int tries = 1;; ++tries) {
         std::vector<SubmitReply> refusals(tasks.size());
         std::vector<Incoming> incoming;
         Prepare(tasks, refusals, incoming);
         if (incoming.empty()) return refusals;
         try {
-            return db_.Run([&](Transaction& transaction) {
-                return Submission(*this, transaction, incoming, refusals).Run();
-            });
+            return db_.Run(
+                [&](Transaction& transaction) {
+                    Submission submission(*this, transaction, incoming, refusals);
+                    submission.WaitForRegistrations();
+                    return submission.Run();
+                },
+                options
+            );
         } catch (const OutdatedTypes& outdated) {
             if (tries == kTypeTries) throw Unavailable(outdated.what());
             catalog_.ReloadTypes();
@@ -208,6 +250,8 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> 
     }
 }
 
+// The caller's transaction may stay open for long: a type that is being registered is not kept
+// waiting. Housekeeping finds the tasks that its registration did not see.
 std::vector<SubmitReply> PostgresStore::SubmitIn(
     Transaction& transaction, std::span<const NewTask> tasks
 ) {
@@ -218,22 +262,22 @@ std::vector<SubmitReply> PostgresStore::SubmitIn(
     return Submission(*this, transaction, incoming, refusals).Run();
 }
 
-std::vector<SubmitReply> Submission::Run() {
+void Submission::WaitForRegistrations() {
     std::vector<std::string> unknown;
     for (const Incoming& one : incoming_) {
         if (one.revision == 0) unknown.push_back(one.task->type);
     }
-    if (!unknown.empty()) {
-        std::sort(unknown.begin(), unknown.end());
-        unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
-        Params types;
-        AddTexts(types, unknown);
-        transaction_.Defer(sql_.types_lock_shared, std::move(types));
-    }
+    if (unknown.empty()) return;
+    std::sort(unknown.begin(), unknown.end());
+    unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
+    Params types;
+    AddTexts(types, unknown);
+    transaction_.Defer(sql_.types_lock_shared, std::move(types));
+}
+
+std::vector<SubmitReply> Submission::Run() {
     bool keyed = std::any_of(incoming_.begin(), incoming_.end(), [](const Incoming& one) {
-        const NewTask& task = *one.task;
-        return one.brought_id || !task.idempotency_key.empty() || !task.unique_key.empty() ||
-               task.debounce || task.throttle;
+        return one.brought_id || WaitsForKeys(*one.task);
     });
     if (!keyed) {
         for (const Incoming& one : incoming_) pending_.push_back(one);

@@ -43,6 +43,9 @@ public:
         std::span<const Incoming> incoming,
         std::vector<SubmitReply> replies
     );
+    // Types that are not known yet are not registered before this is over. Only for transactions
+    // that end soon.
+    void WaitForRegistrations();
     // Throws OutdatedTypes: then what was stored so far must be rolled back.
     std::vector<SubmitReply> Run();
 

@@ -203,7 +203,8 @@ std::optional<SubmitReply> Submission::KnownByDebounce(const Incoming& one) {
     return Replace(found->second.task, one);
 }
 
-// A waiting task takes over a new request: everything but its identity and its history.
+// A waiting task takes over a new request: everything but its identity and its history, to which
+// the suspicion belongs.
 std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& one) {
     const NewTask& task = *one.task;
     Store(true);  // it may be one of this very batch
@@ -219,7 +220,8 @@ std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& o
             due = std::min<Time>(due, facts.created_at + task.debounce->max_wait);
         }
     }
-    facts.lane = one.lane;
+    bool suspect = store_.catalog().LaneOf(facts.lane).suspect;
+    facts.lane = store_.LaneWith(one.lane, suspect);
     facts.flags = one.flags | kHasKey;
     LiveEdit edit;
     edit.id = facts.id;

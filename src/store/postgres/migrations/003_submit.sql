@@ -33,6 +33,28 @@ BEGIN
     RETURN value;
 END $$;
 
+-- Ids are texts in answers, since not every language has whole numbers of their size; so they are taken as texts too.
+CREATE FUNCTION $schema$.check_whole_(field text, value jsonb, lowest bigint, highest bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF value IS NULL THEN RETURN NULL; END IF;
+    IF (CASE WHEN (value #>> '{}') ~ '^-?[0-9]{1,19}$' THEN (value #>> '{}')::numeric NOT BETWEEN lowest AND highest ELSE true END) THEN
+        RAISE EXCEPTION '% is %; give a whole number between % and %', field, left(value::text, 64), lowest, highest USING ERRCODE = '22023';
+    END IF;
+    RETURN (value #>> '{}')::bigint;
+END $$;
+
+CREATE FUNCTION $schema$.check_members_(field text, value jsonb, known text[]) RETURNS void LANGUAGE plpgsql IMMUTABLE
+    SET search_path = pg_catalog, pg_temp AS $$
+DECLARE stranger text;
+BEGIN
+    IF jsonb_typeof(value) IS DISTINCT FROM 'object' THEN RETURN; END IF;
+    SELECT k INTO stranger FROM jsonb_object_keys(value) k WHERE k <> ALL (known) LIMIT 1;
+    IF stranger IS NOT NULL THEN
+        RAISE EXCEPTION '%.% is unknown; the fields are %', field, left(stranger, 64), array_to_string(known, ', ') USING ERRCODE = '22023';
+    END IF;
+END $$;
+
 CREATE FUNCTION $schema$.check_duration_(field text, value jsonb, most bigint) RETURNS bigint LANGUAGE plpgsql IMMUTABLE
     SET search_path = pg_catalog, pg_temp AS $$
 DECLARE ms bigint;
@@ -67,10 +89,12 @@ BEGIN
 END $$;
 
 CREATE FUNCTION $schema$.check_tags_(tags jsonb) RETURNS text[] LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE list text[]; tag text;
+DECLARE list text[]; tag text; odd jsonb;
 BEGIN
     IF tags IS NULL OR tags = 'null' THEN RETURN NULL; END IF;
     IF jsonb_typeof(tags) <> 'array' THEN RAISE EXCEPTION 'tags is %; give an array of texts', tags USING ERRCODE = '22023'; END IF;
+    SELECT e INTO odd FROM jsonb_array_elements(tags) e WHERE jsonb_typeof(e) <> 'string' LIMIT 1;
+    IF odd IS NOT NULL THEN RAISE EXCEPTION 'tags has %; give an array of texts', left(odd::text, 64) USING ERRCODE = '22023'; END IF;
     list := ARRAY(SELECT jsonb_array_elements_text(tags));
     IF cardinality(list) > 16 THEN RAISE EXCEPTION 'tags has % tags; the limit is 16', cardinality(list) USING ERRCODE = '22023'; END IF;
     FOREACH tag IN ARRAY list LOOP
@@ -87,10 +111,17 @@ END $$;
 CREATE FUNCTION $schema$.digest_line_(name text, value text) RETURNS text LANGUAGE sql IMMUTABLE AS
     $$SELECT CASE WHEN value IS NULL THEN '' ELSE name || ':' || octet_length(value) || ':' || value || E'\n' END$$;
 
--- A number as the digest has it: whole ones by their digits, others by the shortest that reads back the same.
+-- A number that need not be whole as the digest has it: by the shortest that reads back the same.
 CREATE FUNCTION $schema$.digest_number_(value text) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS
     $$SELECT CASE WHEN value !~ '[.eE]' THEN value ELSE f.t || CASE WHEN f.t ~ '[.eE]' THEN '' ELSE '.0' END END
       FROM (SELECT value::float8::text AS t) f$$;
+
+-- A number of the input as the digest has it: what it is worth, since 1e3 and 1000 come in here as one. Whole ones by their
+-- digits, as far as programs have whole numbers.
+CREATE FUNCTION $schema$.digest_worth_(value text) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS
+    $$SELECT CASE WHEN value !~ '[.]' AND value::numeric BETWEEN -9223372036854775808 AND 18446744073709551615 THEN value
+        WHEN abs(value::float8) < 9.2e18 AND value::float8 = trunc(value::float8) THEN value::float8::bigint::text
+        ELSE $schema$.digest_number_(value || CASE WHEN value ~ '[.]' THEN '' ELSE '.0' END) END$$;
 
 -- JSON as the digest has it: no spaces, members in the order of their names' bytes.
 CREATE FUNCTION $schema$.digest_json_(value jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -100,7 +131,7 @@ BEGIN
                                             FROM jsonb_each(value) m), '') || '}'
         WHEN 'array' THEN '[' || coalesce((SELECT string_agg($schema$.digest_json_(e.value), ',' ORDER BY e.n)
                                            FROM jsonb_array_elements(value) WITH ORDINALITY e(value, n)), '') || ']'
-        WHEN 'number' THEN $schema$.digest_number_(value::text)
+        WHEN 'number' THEN $schema$.digest_worth_(value::text)
         ELSE value::text END;
 END $$;
 
@@ -157,8 +188,8 @@ BEGIN
     RETURN field;
 END $$;
 
--- A waiting task takes over a new request: everything but its identity, its place and its history. False when it does not
--- wait any more. `longest` bounds a debounce: so long after it was first asked for it is due.
+-- A waiting task takes over a new request: everything but its identity, its place and its history, to which the suspicion
+-- belongs. False when it does not wait any more. `longest` bounds a debounce: so long after it was first asked for it is due.
 CREATE FUNCTION $schema$.replace_waiting_(wanted $schema$.live, at timestamptz, longest interval, tenant_id bigint, who text) RETURNS boolean LANGUAGE plpgsql
     SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -179,6 +210,10 @@ BEGIN
         END IF;
     END LOOP;
     IF NOT taken THEN RAISE EXCEPTION 'task % is being moved by others; try again', wanted.id USING ERRCODE = '40001'; END IF;
+    IF (SELECT l.suspect FROM $schema$.live v JOIN $schema$.lane l ON l.id = v.lane WHERE v.id = wanted.id) THEN
+        wanted.lane := (SELECT $schema$.lane_of_(q.name, l.type, l.tenant, l.priority, true)
+                        FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue WHERE l.id = wanted.lane);
+    END IF;
     due := least(wanted.due_at, old.created_at + longest);
     SELECT * INTO was FROM $schema$.past p WHERE p.task = wanted.id;
     INSERT INTO $schema$.past(task, state, attempt, claim_no, generation, crash_count, updated_at) VALUES (wanted.id, 0, 0, 0, 1, 0, at)
@@ -209,6 +244,11 @@ DECLARE
     policy text; throttle_name text; throttle_ms bigint; throttled bigint;
     debounce_name text; wait_ms bigint; longest_ms bigint; waiting bigint; replaced boolean := false; wanted $schema$.live%ROWTYPE;
 BEGIN
+    -- In an older snapshot a key that somebody else has just used would be overlooked.
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'the transaction is %: BEGIN it with ISOLATION LEVEL READ COMMITTED', current_setting('transaction_isolation')
+            USING ERRCODE = '25000';
+    END IF;
     IF jsonb_typeof(r) IS DISTINCT FROM 'object' THEN RAISE EXCEPTION 'the request is not an object' USING ERRCODE = '22023'; END IF;
     SELECT k INTO field FROM jsonb_object_keys(r) k WHERE k NOT IN ('type', 'input', 'tenant', 'queue', 'priority', 'retry', 'timeout', 'delay', 'run_at',
         'start_by', 'tags', 'idempotency_key', 'unique_key', 'unique_policy', 'debounce', 'throttle', 'actor', 'parent', 'notify') LIMIT 1;
@@ -218,16 +258,12 @@ BEGIN
 
     IF NOT r ? 'type' THEN RAISE EXCEPTION 'type is missing; say what kind of task it is' USING ERRCODE = '22023'; END IF;
     type_name := $schema$.check_name_('type', r ->> 'type', 128);
-    BEGIN
-        tenant_id := coalesce((r ->> 'tenant')::bigint, 1);
-        parent_id := (r ->> 'parent')::bigint;
-        prio := (r ->> 'priority')::int;
-    EXCEPTION WHEN OTHERS THEN
-        RAISE EXCEPTION 'tenant, parent and priority must be whole numbers' USING ERRCODE = '22023';
-    END;
-    IF tenant_id < 1 THEN RAISE EXCEPTION 'tenant is %; it must be 1 or more', tenant_id USING ERRCODE = '22023'; END IF;
-    IF parent_id < 1 THEN RAISE EXCEPTION 'parent is %; it must be the id of a task', parent_id USING ERRCODE = '22023'; END IF;
-    IF prio NOT BETWEEN 0 AND 255 THEN RAISE EXCEPTION 'priority is %; it must be between 0 and 255', prio USING ERRCODE = '22023'; END IF;
+    tenant_id := coalesce($schema$.check_whole_('tenant', r -> 'tenant', 1, 9223372036854775807), 1);
+    parent_id := $schema$.check_whole_('parent', r -> 'parent', 1, 9223372036854775807);
+    prio := $schema$.check_whole_('priority', r -> 'priority', 0, 255);
+    IF jsonb_typeof(r -> 'notify') <> 'boolean' THEN
+        RAISE EXCEPTION 'notify is %; give true or false', left((r -> 'notify')::text, 64) USING ERRCODE = '22023';
+    END IF;
     queue_name := $schema$.check_name_('queue', r ->> 'queue', 128);
     timeout_ms := $schema$.check_duration_('timeout', r -> 'timeout', 31536000000);
     delay_ms := $schema$.check_duration_('delay', r -> 'delay', 316224000000);
@@ -244,6 +280,8 @@ BEGIN
         RAISE EXCEPTION 'unique_policy is "%"; use return_existing, replace_if_not_started or error', left(r ->> 'unique_policy', 64) USING ERRCODE = '22023';
     END IF;
     policy := $schema$.check_retry_(r -> 'retry');
+    PERFORM $schema$.check_members_('throttle', r -> 'throttle', '{key,period}');
+    PERFORM $schema$.check_members_('debounce', r -> 'debounce', '{key,wait,max_wait}');
     IF r ? 'throttle' THEN
         throttle_name := nullif($schema$.check_text_('throttle.key', r #>> '{throttle,key}', 256), '');
         throttle_ms := $schema$.check_duration_('throttle.period', r #> '{throttle,period}', 316224000000);
@@ -328,7 +366,7 @@ BEGIN
         timeout_ms := nullif(coalesce(timeout_ms, known.timeout_ms, 0), 0);
         -- A new queue would be visible to nobody until the caller commits, and whoever wants the same one would wait for that.
         IF NOT EXISTS (SELECT FROM $schema$.queue q WHERE q.name = queue_name) THEN
-            RAISE EXCEPTION 'queue "%" does not exist; make it with "stint queue resume %", or submit to it through the program once', queue_name, queue_name
+            RAISE EXCEPTION 'queue "%" does not exist; make it with "stint queue cap % none", or submit to it through the program once', queue_name, queue_name
                 USING ERRCODE = '22023';
         END IF;
         lane_id := $schema$.lane_of_(queue_name, type_name, tenant_id, prio, false);

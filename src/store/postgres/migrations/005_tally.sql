@@ -29,8 +29,9 @@ BEGIN
     EXECUTE format('LOCK TABLE $schema$.%I IN SHARE MODE', label);
     IF $schema$.leaf_needed_(f, keep_ms) THEN RETURN false; END IF;
     IF f.parent = 'history' THEN
-        DELETE FROM $schema$.history_tally t WHERE t.part = f.part;
+        -- In this order: whoever is folding changes into the sums is waited for here, and its sums are seen below.
         DELETE FROM $schema$.history_change c WHERE c.part = f.part;
+        DELETE FROM $schema$.history_tally t WHERE t.part = f.part;
     END IF;
     DELETE FROM $schema$.leaf l WHERE l.name = label;
     EXECUTE format('DROP TABLE $schema$.%I', label);
