@@ -300,7 +300,8 @@ class Queues(CliCase):
 
     def test_how_long_is_kept_is_set_by_how_it_ended(self):
         def kept():
-            queue = self.run_stint("queue", "list", "-o", "json").json()["queues"][0]
+            queues = self.run_stint("queue", "list", "-o", "json").json()["queues"]
+            queue = next(queue for queue in queues if queue["name"] == "q")
             return queue["keep_complete"], queue["keep_dead"], queue["keep_cancelled"]
 
         self.submit("echo", "--queue", "q")
