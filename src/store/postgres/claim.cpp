@@ -119,6 +119,17 @@ bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& repl
     return true;
 }
 
+// The next look begins behind what could not be taken. True: further than any look so far.
+bool PostgresStore::SkipPassed(
+    const std::vector<std::int64_t>& lanes, const std::vector<std::int64_t>& positions
+) {
+    bool further = false;
+    for (std::size_t i = 0; i < lanes.size(); ++i) {
+        further |= marks_.Advance(static_cast<int>(lanes[i]), positions[i]);
+    }
+    return further;
+}
+
 // One transaction: what has become due goes to its place, and the heads are taken. True: some of it
 // went to places that this look may have passed over.
 bool PostgresStore::ClaimOnce(
@@ -141,12 +152,16 @@ bool PostgresStore::ClaimOnce(
     // From here on nothing may ask the server: the leases are ours, and the caller must hear of
     // them.
     base::TestPoint("store_postgres.claimed");
-    if (marks.lanes.empty()) marks_.Rescanned(begun, clock.Now());
     const Rows& found = rows[1];
+    bool to_the_end = found.IsNull(0, 25);
+    if (marks.lanes.empty()) marks_.Rescanned(begun, clock.Now(), to_the_end);
     reply.session_live = found.Bool(0, 0);
     reply.suspects_waiting = found.Bool(0, 1);
     reply.next_due.reset();
     if (!found.IsNull(0, 2)) reply.next_due = Until(found.At(0, 2), found.At(0, 9));
+    if (!to_the_end && SkipPassed(found.Ints(0, 25), found.Ints(0, 26))) {
+        reply.next_due = Duration::zero();
+    }
     LearnNames(found, request.suspect, catalog_);
     for (int i = 0; i < found.size() && !found.IsNull(i, 3); ++i) {
         taken.push_back(ReadLease(found, i, catalog_));
@@ -180,7 +195,8 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
             if (taken.empty()) throw;
             break;  // nothing came of this round, but the one before is committed
         }
-        bool enough = static_cast<int>(taken.size()) >= limit || !reply.session_live;
+        bool enough = static_cast<int>(taken.size()) >= limit || !reply.session_live ||
+                      reply.next_due == Duration::zero();
         if (everywhere || enough) break;
         if (!promoted && !marks_.RescanNow(clock.Now())) break;
     }

@@ -1,6 +1,7 @@
 #include "store/postgres/marks.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stint::store::pg {
 
@@ -23,10 +24,10 @@ Marks::Snapshot Marks::Current(base::Instant now) {
     return snapshot;
 }
 
-void Marks::Advance(int lane, std::int64_t position) {
+bool Marks::Advance(int lane, std::int64_t position) {
     std::lock_guard guard(mutex_);
     std::int64_t& mark = marks_[lane];
-    mark = std::max(mark, position);
+    return std::exchange(mark, std::max(mark, position)) < position;
 }
 
 void Marks::Lower(int lane, std::int64_t position) {
@@ -42,12 +43,12 @@ bool Marks::RescanNow(base::Instant now) {
     return last_cost_ < kCheap || now - last_rescan_ >= last_cost_ * kShare;
 }
 
-void Marks::Rescanned(base::Instant begun, base::Instant ended) {
+void Marks::Rescanned(base::Instant begun, base::Instant ended, bool to_the_end) {
     std::lock_guard guard(mutex_);
     last_rescan_ = begun;
     last_cost_ = ended - begun;
     // What lies below was just looked at; the claim that did so sets new marks.
-    marks_.clear();
+    if (to_the_end) marks_.clear();
 }
 
 }  // namespace stint::store::pg

@@ -29,13 +29,15 @@ public:
     };
     // Empty when it is time to look everywhere.
     Snapshot Current(base::Instant now);
-    void Advance(int lane, std::int64_t position);
+    // False: the mark is there already, or above.
+    bool Advance(int lane, std::int64_t position);
     // Something at `position` is ready (again).
     void Lower(int lane, std::int64_t position);
 
     // Whether a claim that came back short should look everywhere at once.
     bool RescanNow(base::Instant now);
-    void Rescanned(base::Instant begun, base::Instant ended);
+    // to_the_end: of every lane; else what the marks stand for is not all seen.
+    void Rescanned(base::Instant begun, base::Instant ended, bool to_the_end = true);
 
 private:
     const Duration rescan_every_;

@@ -55,5 +55,14 @@ TEST_F(MarksTest, WhenItIsDearItTakesAtMostATwentiethOfTheTime) {
     EXPECT_TRUE(marks_.RescanNow(now_ + milliseconds{1000}));
 }
 
+TEST_F(MarksTest, ALookThatDidNotGetToTheEndLeavesThem) {
+    EXPECT_TRUE(marks_.Advance(3, 70));
+    EXPECT_FALSE(marks_.Advance(3, 50));
+    marks_.Rescanned(now_, now_, false);
+    EXPECT_THAT(marks_.Current(now_).positions, ElementsAre(70));
+    marks_.Rescanned(now_, now_, true);
+    EXPECT_THAT(marks_.Current(now_).positions, IsEmpty());
+}
+
 }  // namespace
 }  // namespace stint::store::pg

@@ -92,6 +92,9 @@ private:
     bool IsFresh(TaskId id);
 
     // claim.cpp
+    bool SkipPassed(
+        const std::vector<std::int64_t>& lanes, const std::vector<std::int64_t>& positions
+    );
     bool NothingToClaim(const ClaimRequest& request, ClaimReply& reply);
     bool ClaimOnce(
         const ClaimRequest& request,

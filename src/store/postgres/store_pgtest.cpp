@@ -504,6 +504,51 @@ TEST_F(PostgresStoreTest, LeasesReachTheCallerWhenTheServerGoesAwayAfterTheirCom
     EXPECT_THROW(Claim(*remote), Unavailable);
 }
 
+TEST_F(PostgresStoreTest, AClaimDoesNotWadeThroughWhatIsOverItsDeadline) {
+    NewTask brief{.type = "t"};
+    brief.start_by = store_->Now() + std::chrono::minutes{1};
+    std::vector<NewTask> many(5000, brief);
+    store_->Submit(many);
+    TaskId fresh = Make();
+    schema_->AdvanceTime(std::chrono::minutes{5});
+    // What one statement looks at.
+    auto mine = Connect();
+    mine->Script("SET enable_seqscan = off; SET enable_bitmapscan = off; BEGIN");
+    ClaimRequest request{.session = session_, .limit = 1, .types = {"t"}};
+    pg::Sql sql(schema_->name());
+    Rows plan = mine->Query(
+        Statement{"", "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) " + sql.claim.sql},
+        pg::ClaimParams(request, 1, {}, base::SystemRandom()),
+        Commits::kNo
+    );
+    mine->Script("ROLLBACK");
+    constexpr std::string_view kRemoved = "Rows Removed by Filter: ";
+    int removed = 0;
+    for (int i = 0; i < plan.size(); ++i) {
+        std::string line = plan.Text(i, 0);
+        std::size_t at = line.find(kRemoved);
+        if (at != std::string::npos) removed += std::stoi(line.substr(at + kRemoved.size()));
+    }
+    EXPECT_GE(removed, 501);
+    EXPECT_LE(removed, 2000);
+    // The next call goes on where the last one stopped, and is asked for at once.
+    std::vector<Lease> leases;
+    int calls = 0;
+    for (; leases.empty() && calls < 12; ++calls) {
+        ClaimReply reply = store_->Claim(request);
+        leases = reply.leases;
+        EXPECT_EQ(leases.empty(), reply.next_due == Duration::zero());
+    }
+    ASSERT_THAT(leases, SizeIs(1)) << calls << " calls";
+    EXPECT_EQ(leases[0].task, fresh);
+    // Nothing is left: nobody asks again and again.
+    for (int i = 0; i < 3; ++i) {
+        ClaimReply reply = store_->Claim(request);
+        EXPECT_THAT(reply.leases, IsEmpty());
+        EXPECT_NE(reply.next_due, Duration::zero());
+    }
+}
+
 // A claim that is not committed yet keeps from others what it takes, and no more.
 class OpenClaim : public PostgresStoreTest {
 protected:

@@ -1,5 +1,6 @@
 -- The claimer: $1 session, $2 queues (empty = all), $3 types, $4 suspects; $5 limit, $6 keys (one per 256 tasks), $7 secrets
--- (one per task), $8/$9 lanes and the positions below which they were found empty.
+-- (one per task), $8/$9 lanes and the positions below which they were found empty. Of a lane $5 + 500 tasks are looked at: if
+-- so many at its head are over their start-by deadline, the next look begins behind them.
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 s AS MATERIALIZED (
     SELECT z.id, z.node FROM $schema$.session z
@@ -18,9 +19,10 @@ c AS MATERIALIZED (
     SELECT f.lane, f.mark, count(*) AS n FROM (
         SELECT b.lane, b.mark FROM h CROSS JOIN LATERAL (
             SELECT l.lane, l.mark FROM unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
-                SELECT r.pos FROM $schema$.ready r
-                WHERE r.lane = l.lane AND r.pos > l.mark
-                    AND $passes task$
+                SELECT r.pos FROM (
+                    SELECT r.pos, r.task, r.flags FROM $schema$.ready r
+                    WHERE r.lane = l.lane AND r.pos > l.mark ORDER BY r.pos LIMIT $5::int + 500) r
+                WHERE $passes task$
                 ORDER BY r.pos LIMIT $5::int) q
             ORDER BY q.pos LIMIT $5::int) b
         LIMIT $5::int) f
@@ -35,8 +37,10 @@ w AS MATERIALIZED (
     -- Where others are taking all that a lane holds: as many from wherever something is left, by priority. Rows are locked one
     -- by one as they are asked for, so no more than these.
     SELECT q.tid FROM h CROSS JOIN LATERAL unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
+        SELECT max(f.pos) AS last FROM (
+            SELECT r.pos FROM $schema$.ready r WHERE r.lane = l.lane AND r.pos > l.mark ORDER BY r.pos LIMIT $5::int + 500) f) t CROSS JOIN LATERAL (
         SELECT r.ctid AS tid FROM $schema$.ready r
-        WHERE r.lane = l.lane AND r.pos > l.mark AND NOT (r.ctid IN (SELECT tid FROM p))
+        WHERE r.lane = l.lane AND r.pos > l.mark AND r.pos <= t.last AND NOT (r.ctid IN (SELECT tid FROM p))
             AND $passes task$
         ORDER BY r.pos LIMIT $5::int FOR UPDATE SKIP LOCKED) q
     LIMIT $5::int - (SELECT count(*) FROM p)),
@@ -73,7 +77,12 @@ d AS MATERIALIZED (
     FROM (SELECT DISTINCT x.lane FROM x) y JOIN $schema$.lane l ON l.id = y.lane JOIN $schema$.queue q ON q.id = l.queue),
 o AS MATERIALIZED (
     SELECT array_agg(z.id) AS policies, array_agg(z.retry) AS retries
-    FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy)
+    FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy),
+-- Where something came of too little, the lanes that go on behind what was looked at.
+k AS MATERIALIZED (
+    SELECT array_agg(m.id) AS lanes, array_agg(f.pos) AS positions FROM m CROSS JOIN LATERAL (
+        SELECT r.pos FROM $schema$.ready r WHERE r.lane = m.id AND r.pos > m.mark ORDER BY r.pos OFFSET $5::int + 499 LIMIT 1) f
+    WHERE (SELECT count(*) FROM x) < $5::int)
 SELECT EXISTS (SELECT FROM s) AS session_live,
     EXISTS (SELECT FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
             WHERE l.suspect AND $passes lane$
@@ -84,5 +93,5 @@ SELECT EXISTS (SELECT FROM s) AS session_live,
         WHERE $passes lane$ AND $passes alone$) END AS next_due,
     x.task, x.lane, x.pos, x.flags, ($6::bigint[])[(x.rn - 1) / 256 + 1] AS key,
     ($7::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
-    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries
-FROM n LEFT JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1
+    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries, k.lanes, k.positions
+FROM n LEFT JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1 LEFT JOIN k ON true
