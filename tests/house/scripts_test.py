@@ -64,10 +64,15 @@ class Words(unittest.TestCase):
         self.assertIn("--only PATTERN", call("./test", "--help").stdout)
 
 
-@unittest.skipUnless((ROOT / "build/release/stint").exists(), "no release build here")
+def release_is_built():
+    build = ROOT / "build/release"
+    return (build / "stint").exists() and "no work to do" in call("ninja", "-C", str(build), "-n", "stint").stdout
+
+
 class WarmRun(unittest.TestCase):
     def test_the_demo_runs_and_says_what_to_try(self):
-        call("./run", "--once", "--no-install")  # whatever has changed is built by this one
+        if not release_is_built():
+            self.skipTest("the release build is not there or not up to date; ./test makes it first")
         begun = time.monotonic()
         answer = call("./run", "--once", "--no-install")
         took = time.monotonic() - begun
