@@ -65,8 +65,15 @@ class Words(unittest.TestCase):
 
 
 def release_is_built():
-    build = ROOT / "build/release"
-    return (build / "stint").exists() and "no work to do" in call("ninja", "-C", str(build), "-n", "stint").stdout
+    """Brings it up to date, which is quick after ./test has built it."""
+    if not (ROOT / "build/release/stint").exists():
+        return False
+    try:
+        words = ("cmake", "--build", "build/release", "--target", "stint")
+        subprocess.run(words, cwd=ROOT, capture_output=True, timeout=300, check=True)
+    except subprocess.SubprocessError:
+        return False
+    return True
 
 
 class WarmRun(unittest.TestCase):
