@@ -207,9 +207,18 @@ void AddQueue(Program& program) {
         "stint queue keep mail --complete 7d --dead 365d\nstint queue keep mail --complete default",
         [](Syntax& syntax, QueueOptions& options) {
             syntax.Word("QUEUE", options.name, "name of the queue", Syntax::Need::kRequired);
-            syntax.Text("--complete", options.complete, "TIME", "those that succeeded");
-            syntax.Text("--dead", options.dead, "TIME", "those that failed for good");
-            syntax.Text("--cancelled", options.cancelled, "TIME", "those that were cancelled");
+            syntax.Text(
+                "--complete", options.complete, "DURATION", "those that succeeded; or default"
+            );
+            syntax.Text(
+                "--dead", options.dead, "DURATION", "those that failed for good; or default"
+            );
+            syntax.Text(
+                "--cancelled",
+                options.cancelled,
+                "DURATION",
+                "those that were cancelled; or default"
+            );
         },
         SetKeep
     );
