@@ -26,7 +26,7 @@ struct PostgresOptions {
     postgres::ConnectOptions::Prepare prepare = postgres::ConnectOptions::Prepare::kAuto;
     // How long a block of ids that was taken ahead is used: the id of a task says in which period
     // it was submitted, and with it how long it is kept.
-    Duration ids_kept = std::chrono::minutes{10};
+    Duration ids_kept = model::limits::kIdsKept;
     Duration acquire_timeout = std::chrono::seconds{10};
     // How long a submit waits for a key or a queue that somebody's open transaction holds.
     Duration held_patience = std::chrono::seconds{30};
