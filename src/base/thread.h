@@ -3,7 +3,7 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
+#include <signal.h>  // NOLINT(modernize-deprecated-headers): pthread_sigmask is POSIX
 
 #include <thread>
 #include <utility>

@@ -9,7 +9,7 @@ namespace stint::engine {
 
 class Housekeeper {
 public:
-    Housekeeper(Parts parts, Duration history_every)
+    Housekeeper(const Parts& parts, Duration history_every)
         : parts_(parts.For("housekeep")), history_every_(history_every) {}
 
     // Throws what the store throws. True: the cycle's bound was reached, come back soon.

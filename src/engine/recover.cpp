@@ -38,7 +38,7 @@ model::Event EventOf(const store::Reclaimed& task) {
 }  // namespace
 
 Recoverer::Recoverer(
-    Parts parts,
+    const Parts& parts,
     AttemptTable& attempts,
     Session& session,
     const Settler& settler,

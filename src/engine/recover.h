@@ -18,7 +18,7 @@ namespace stint::engine {
 class Recoverer {
 public:
     Recoverer(
-        Parts parts,
+        const Parts& parts,
         AttemptTable& attempts,
         Session& session,
         const Settler& settler,

@@ -42,7 +42,7 @@ struct Engine::Impl {
     bool started = false;
     bool stopped = false;
 
-    Impl(Options options, base::Clock& clock, base::Random& random);
+    Impl(Options given, base::Clock& the_clock, base::Random& the_random);
 
     engine::WorkerOptions MakeWorkerOptions() const;
     engine::WorkerParts MakeWorkerParts();
