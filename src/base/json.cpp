@@ -79,7 +79,31 @@ Result<void> CheckJson(std::string_view text, std::size_t max_depth) {
 
 Result<Json> ParseJson(std::string_view text, std::size_t max_depth) {
     if (auto checked = CheckJson(text, max_depth); !checked) return checked.error();
-    return Json::parse(text.begin(), text.end());
+    return ReadJson(text);
+}
+
+Json ReadJson(std::string_view text) {
+    return Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+OrderedJson ReadOrderedJson(std::string_view text) {
+    return OrderedJson::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+}
+
+std::string JsonText(const Json& json, int indent) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string JsonText(const OrderedJson& json, int indent) {
+    return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string JsonList(const std::vector<std::string>& strings) {
+    return JsonText(Json(strings));
+}
+
+std::vector<std::string> ReadJsonList(std::string_view text) {
+    return ReadJson(text).get<std::vector<std::string>>();
 }
 
 }  // namespace stint::base

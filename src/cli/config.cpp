@@ -29,7 +29,7 @@ int ShowConfig(Invocation& invocation, const ConfigOptions& options) {
     base::OrderedJson commands = base::OrderedJson::array();
     for (const node::CommandTask& task : invocation.config().commands()) {
         std::vector<Cell> row = {
-            {fmt::format("task.{}", task.name)}, {Dump(base::OrderedJson(task.command))}};
+            {fmt::format("task.{}", task.name)}, {base::JsonText(base::OrderedJson(task.command))}};
         if (options.origin) row.push_back({task.origin, Tint::kFaint});
         listing.rows.push_back(std::move(row));
         commands.push_back({{"name", task.name}, {"command", task.command}, {"origin", task.origin}}

@@ -31,9 +31,19 @@ struct Crash {
     int times = 1'000'000;
     std::string how = "abort";  // or "kill", "segv"
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Sleep, ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Fail, times, message, retryable)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Crash, times, how)
+
+void from_json(const Json& json, Sleep& sleep) {
+    sleep.ms = json.value("ms", sleep.ms);
+}
+void from_json(const Json& json, Fail& fail) {
+    fail.times = json.value("times", fail.times);
+    fail.message = json.value("message", fail.message);
+    fail.retryable = json.value("retryable", fail.retryable);
+}
+void from_json(const Json& json, Crash& crash) {
+    crash.times = json.value("times", crash.times);
+    crash.how = json.value("how", crash.how);
+}
 
 template <class T>
 T InputOf(const stint::Json& input) {
@@ -72,7 +82,7 @@ Outcome<stint::Json> RunSleep(Context& context, const stint::Json& input) {
     if (context.stop().stop_requested()) {
         return Failed{.message = fmt::format("stopped: {}", StopReasonName(context.why()))};
     }
-    return stint::Json{Json{{"slept_ms", wanted}}.dump()};
+    return stint::Json{base::JsonText(Json{{"slept_ms", wanted}})};
 }
 
 Outcome<stint::Json> RunFail(Context& context, const stint::Json& input) {
@@ -80,7 +90,7 @@ Outcome<stint::Json> RunFail(Context& context, const stint::Json& input) {
     if (context.attempt() <= fail.times) {
         return Failed{.message = fail.message, .retryable = fail.retryable, .klass = "demo.fail"};
     }
-    return stint::Json{Json{{"attempts", context.attempt()}}.dump()};
+    return stint::Json{base::JsonText(Json{{"attempts", context.attempt()}})};
 }
 
 // Runs in a child process: what dies is only that.
@@ -96,7 +106,7 @@ Outcome<stint::Json> RunCrash(Context& context, const stint::Json& input) {
         std::signal(SIGABRT, SIG_DFL);
         std::abort();
     }
-    return stint::Json{Json{{"attempts", context.attempt()}}.dump()};
+    return stint::Json{base::JsonText(Json{{"attempts", context.attempt()}})};
 }
 
 // When the handler began, on the clock that all processes of a machine share.

@@ -19,7 +19,7 @@ std::string FieldText(std::string_view value) {
         !base::HasControl(value)) {
         return std::string(value);
     }
-    return Dump(base::OrderedJson(value));
+    return base::JsonText(base::OrderedJson(value));
 }
 
 LogLevel LevelNamed(std::string_view name) {
@@ -49,7 +49,7 @@ std::string JsonLogLine(const LogRecord& record, std::string_view time) {
         {"message", record.message},
     };
     for (const auto& [name, value] : record.fields) line[std::string(name)] = value;
-    return Dump(line);
+    return base::JsonText(line);
 }
 
 LogSink MakeLogSink(std::string_view level, std::string_view format) {

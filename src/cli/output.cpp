@@ -91,10 +91,6 @@ std::string Shorten(std::string_view text, std::size_t width) {
     return shown;
 }
 
-std::string Dump(const base::OrderedJson& json, int indent) {
-    return json.dump(indent, ' ', false, base::OrderedJson::error_handler_t::replace);
-}
-
 std::string Output::Paint(const Cell& cell) const {
     if (!color_ || cell.tint == Tint::kPlain) return cell.text;
     return fmt::format("{}{}\x1b[0m", Code(cell.tint), cell.text);
@@ -139,11 +135,11 @@ void Output::Print(const Listing& listing) const {
             base::OrderedJson body = base::OrderedJson::object();
             body[listing.name] = listing.objects;
             body.update(listing.extra);
-            Line(Dump(body, 2));
+            Line(base::JsonText(body, 2));
             return;
         }
         case Format::kJsonl:
-            for (const auto& object : listing.objects) Line(Dump(object));
+            for (const auto& object : listing.objects) Line(base::JsonText(object));
             return;
         case Format::kIds:
             for (const std::string& id : listing.ids) Line(id);
@@ -170,10 +166,10 @@ void Output::Print(
             return;
         }
         case Format::kJson:
-            Line(Dump(object, 2));
+            Line(base::JsonText(object, 2));
             return;
         case Format::kJsonl:
-            Line(Dump(object));
+            Line(base::JsonText(object));
             return;
         case Format::kIds:
             Line(id);

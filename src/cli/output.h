@@ -65,7 +65,4 @@ std::size_t DisplayWidth(std::string_view text);
 // At most `width` columns, with … where it is cut; control characters become spaces.
 std::string Shorten(std::string_view text, std::size_t width);
 
-// Compact text of JSON, valid UTF-8 whatever is in it.
-std::string Dump(const base::OrderedJson& json, int indent = -1);
-
 }  // namespace stint::cli

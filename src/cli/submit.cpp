@@ -86,7 +86,8 @@ void PrintReply(const Output& out, const node::SubmitReply& reply) {
             return;
         case Format::kJson:
         case Format::kJsonl:
-            out.Line(Dump({{"id", id}, {"result", KindName(reply.kind)}}));
+            out.Line(base::JsonText(base::OrderedJson{{"id", id}, {"result", KindName(reply.kind)}})
+            );
             return;
         case Format::kNone:
             return;

@@ -56,7 +56,9 @@ T Member(const base::Json& value, std::string_view name, std::string_view expect
     } catch (const base::Json::exception&) {
         throw CommandError(
             kUsage,
-            fmt::format("\"{}\" must be {}, not {}", name, expected, base::Quoted(value.dump()))
+            fmt::format(
+                "\"{}\" must be {}, not {}", name, expected, base::Quoted(base::JsonText(value))
+            )
         );
     }
 }
@@ -68,7 +70,7 @@ void TakeMember(const std::string& name, const base::Json& value, SubmitFlags& f
     if (name == "type") {
         flags.type = text();
     } else if (name == "input") {
-        flags.input = value.dump();
+        flags.input = base::JsonText(value);
     } else if (name == "queue") {
         flags.queue = text();
     } else if (name == "priority") {

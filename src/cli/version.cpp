@@ -23,7 +23,7 @@ int PrintVersion(Invocation& invocation, const VersionOptions& options) {
         },
     };
     if (options.json || invocation.out().format() == Format::kJson) {
-        invocation.out().Line(Dump(version, 2));
+        invocation.out().Line(base::JsonText(version, 2));
     } else {
         invocation.out().Line(fmt::format("stint {}", node::kVersion));
     }

@@ -101,11 +101,11 @@ std::string EncodeReport(const Report& report) {
     }
     if (s.exit_code) body["exit_code"] = *s.exit_code;
     if (s.exit_signal) body["exit_signal"] = *s.exit_signal;
-    return body.dump(-1, ' ', false, json::error_handler_t::replace);
+    return base::JsonText(body);
 }
 
 std::optional<Report> DecodeReport(std::string_view text) {
-    json body = json::parse(text, nullptr, false);
+    json body = base::ReadJson(text);
     if (!body.is_object()) return std::nullopt;
     try {
         Report report;

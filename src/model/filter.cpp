@@ -128,7 +128,7 @@ std::partial_ordering Compare(const Json& a, const Json& b) {
 bool InputMatches(const InputMatch& match, const Json& input) {
     const Json* found = Member(input, match.path);
     if (found == nullptr) return false;
-    Json value = Json::parse(match.value, nullptr, false);
+    Json value = base::ReadJson(match.value);
     std::partial_ordering order = Compare(*found, value);
     bool ordered =
         (found->is_number() && value.is_number()) || (found->is_string() && value.is_string());
@@ -151,7 +151,7 @@ bool InputMatches(const InputMatch& match, const Json& input) {
 
 bool InputMatchesAll(const std::vector<InputMatch>& matches, const std::string& text) {
     if (matches.empty()) return true;
-    Json input = Json::parse(text, nullptr, false);
+    Json input = base::ReadJson(text);
     return std::all_of(matches.begin(), matches.end(), [&](const InputMatch& match) {
         return InputMatches(match, input);
     });

@@ -263,11 +263,11 @@ Result<void> ApplyInput(const Term& term, TaskFilter& filter) {
     if (auto ok = WantOneValue(term); !ok) return ok;
     const Value& value = term.values[0];
     std::string scalar;
-    auto parsed = base::Json::parse(value.text, nullptr, /*allow_exceptions=*/false);
+    auto parsed = base::ReadJson(value.text);
     if (!value.quoted && !parsed.is_discarded() && parsed.is_primitive()) {
         scalar = value.text;
     } else {
-        scalar = base::Json(value.text).dump(-1, ' ', false, base::Json::error_handler_t::replace);
+        scalar = base::JsonText(base::Json(value.text));
     }
     filter.input.push_back({.path = std::string(path), .op = term.op, .value = scalar});
     return {};

@@ -85,7 +85,9 @@ Result<void> CheckDelays(const RetryPolicy& policy) {
 // ---- from JSON ----
 
 Error WrongField(std::string_view field, const base::Json& value, std::string_view cure) {
-    return MakeError(Code::kInvalid, "retry.{} is {}; {}", field, base::Quoted(value.dump()), cure);
+    return MakeError(
+        Code::kInvalid, "retry.{} is {}; {}", field, base::Quoted(base::JsonText(value)), cure
+    );
 }
 
 Result<void> ReadDuration(std::string_view field, const base::Json& value, Duration& to) {
@@ -201,7 +203,7 @@ std::string RetryToJson(const RetryPolicy& policy) {
         auto& delays = json["delays_ms"] = base::OrderedJson::array();
         for (Duration delay : policy.delays) delays.push_back(delay.count());
     }
-    return json.dump();
+    return base::JsonText(json);
 }
 
 Result<RetryPolicy> RetryFromJson(std::string_view text) {

@@ -72,7 +72,7 @@ std::string Canonical(const std::string& input) {
     auto json = base::ParseJson(input, limits::kJsonDepth);
     if (!json) return input;
     MakeWhole(*json);
-    return json->dump();
+    return base::JsonText(*json);
 }
 
 }  // namespace

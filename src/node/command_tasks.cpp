@@ -82,7 +82,7 @@ std::string OutputOfCommand(std::string_view text) {
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
     if (text.empty()) return "null";
     if (base::CheckJson(text, model::limits::kJsonDepth)) return std::string(text);
-    return base::Json(base::CleanText(text, model::limits::kOutput)).dump();
+    return base::JsonText(base::Json(base::CleanText(text, model::limits::kOutput)));
 }
 
 void HandleCommands(Engine& engine, const std::vector<CommandTask>& commands) {

@@ -17,14 +17,10 @@ namespace {
 
 using base::Json;
 
-std::string Dump(const Json& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Nonsense from the other side is nullopt, never an exception.
 template <class Read>
 auto Parse(std::string_view body, Read read) -> std::optional<decltype(read(Json{}))> {
-    Json json = Json::parse(body, nullptr, false);
+    Json json = base::ReadJson(body);
     if (!json.is_object()) return std::nullopt;
     try {
         return read(json);
@@ -96,7 +92,7 @@ bool SendFrame(const Fd& socket, Frame::Kind kind, std::string_view body, Durati
 
 std::string EncodeStart(const Start& start) {
     const store::Lease& lease = start.lease;
-    return Dump(Json{
+    return base::JsonText(Json{
         {"task", lease.task.value()},
         {"token", lease.token.ToString()},
         {"tenant", lease.tenant.value()},
@@ -127,7 +123,7 @@ std::optional<Start> DecodeStart(std::string_view body) {
 }
 
 std::string EncodeStop(StopReason reason) {
-    return Dump(Json{{"why", static_cast<int>(reason)}});
+    return base::JsonText(Json{{"why", static_cast<int>(reason)}});
 }
 
 StopReason DecodeStop(std::string_view body) {
@@ -141,7 +137,7 @@ StopReason DecodeStop(std::string_view body) {
 std::string EncodeProgress(const store::Progress& progress) {
     Json json{{"step", progress.step}, {"done", progress.done}, {"message", progress.message}};
     if (progress.total) json["total"] = *progress.total;
-    return Dump(json);
+    return base::JsonText(json);
 }
 
 std::optional<store::Progress> DecodeProgress(std::string_view body) {
@@ -181,7 +177,7 @@ std::string EncodeResult(const AttemptResult& result) {
             json["retryable"] = failed->retryable;
         }
     }
-    return Dump(json);
+    return base::JsonText(json);
 }
 
 std::optional<AttemptResult> DecodeResult(std::string_view body) {

@@ -66,7 +66,7 @@ std::string LiteralText(const base::Json& value) {
         std::string text = fmt::format("{}", value.get<double>());
         return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
     }
-    return value.dump();
+    return base::JsonText(value);
 }
 
 std::string FieldText(const std::vector<Step>& path) {

@@ -16,7 +16,7 @@ std::string WriteError(const std::optional<TaskError>& error) {
         {"class", base::CleanText(error->klass, limits::kErrorClass)},
         {"stack", base::CleanText(error->stack, limits::kErrorStack)},
         {"retryable", error->retryable}};
-    return json.dump();
+    return base::JsonText(json);
 }
 
 std::optional<TaskError> ReadError(std::string_view text) {

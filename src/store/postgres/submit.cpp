@@ -46,7 +46,7 @@ int FlagsOf(const NewTask& task, const Resolved& resolved) {
 }  // namespace
 
 std::string TagsJson(const std::vector<std::string>& tags) {
-    return base::Json(tags).dump();
+    return base::JsonList(tags);
 }
 
 Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {

@@ -10,14 +10,6 @@
 
 namespace stint::store::lite {
 
-namespace {
-
-std::vector<std::string> ListOf(std::string_view text) {
-    return base::Json::parse(text).get<std::vector<std::string>>();
-}
-
-}  // namespace
-
 Reads::Reads(const std::string& path, base::Clock& clock)
     : clock_(clock), db_(path, {.role = sqlite::OpenOptions::Role::kReader, .cache_kib = 4096}) {
 }
@@ -68,8 +60,8 @@ std::vector<SessionRecord> Reads::Sessions() {
         session.worker_state = rows.String(5);
         session.slots = static_cast<int>(rows.Int(6));
         session.running = static_cast<int>(rows.Int(7));
-        session.queues = ListOf(rows.Text(8));
-        session.types = ListOf(rows.Text(9));
+        session.queues = base::ReadJsonList(rows.Text(8));
+        session.types = base::ReadJsonList(rows.Text(9));
         session.version = rows.String(10);
         session.started_at = FromMicros(rows.Int(11));
         session.renewed_at = FromMicros(rows.Int(12));

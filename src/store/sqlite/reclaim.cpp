@@ -48,7 +48,7 @@ std::vector<Ops::Doomed> Ops::FindDoomed(const ReclaimRequest& request, ReclaimR
         sqlite::Rows rows = Sql("session_over_holding").Query(most);
         while (rows.Next()) sessions.push_back(rows.Int(0));
     }
-    const std::string unreadable = base::Json(unreadable_).dump();
+    const std::string unreadable = base::JsonList({unreadable_.begin(), unreadable_.end()});
     std::vector<Doomed> doomed;
     auto collect = [&doomed](sqlite::Rows rows, Doomed::Why why) {
         while (rows.Next()) doomed.push_back({rows.Int(0), why});
