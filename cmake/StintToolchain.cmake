@@ -43,7 +43,11 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
         # What a precompiled header needs; its own date says nothing about its content.
         CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
         ${CCACHE_PROGRAM})
-    add_compile_options($<$<BOOL:${STINT_PRECOMPILED}>:-fpch-preprocess>)
+    if(STINT_PRECOMPILED AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+        add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+    elseif(STINT_PRECOMPILED)
+        add_compile_options(-fpch-preprocess)
+    endif()
     set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
     set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
 endif()

@@ -66,7 +66,8 @@ base::Instant Claimer::Once(int limit) {
     CHECK(limit > 0);
     SessionId session = session_.id();
     base::Instant now = parts_.clock.Now();
-    bool told = hinted_.exchange(false) | wants_room_.exchange(false);
+    const bool hinted = hinted_.exchange(false);
+    const bool told = wants_room_.exchange(false) || hinted;
     if (base::Planted(base::Bug::kWakeOnly) && !told && mode_ == Mode::kOrdinary) {
         return base::Instant::max();
     }

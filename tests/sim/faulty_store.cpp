@@ -260,8 +260,12 @@ std::vector<store::Explanation> FaultyStore::Explain(
 ) {
     return Reads("store.explain", [&] { return inner_.Explain(task, claimer); });
 }
-void FaultyStore::SetQueue(const model::QueueSettings& settings, std::string_view actor) {
-    Writes("store.set_queue", Call::kNone, [&] { inner_.SetQueue(settings, actor); });
+std::optional<model::QueueSettings> FaultyStore::ChangeQueue(
+    const model::QueueChange& change, std::string_view actor
+) {
+    return Writes("store.change_queue", Call::kNone, [&] {
+        return inner_.ChangeQueue(change, actor);
+    });
 }
 std::vector<model::QueueRecord> FaultyStore::Queues() {
     return Reads("store.queues", [&] { return inner_.Queues(); });

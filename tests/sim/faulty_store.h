@@ -47,7 +47,9 @@ public:
     std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<store::Explanation> Explain(TaskId task, const store::ClaimRequest& claimer)
         override;
-    void SetQueue(const model::QueueSettings& settings, std::string_view actor) override;
+    std::optional<model::QueueSettings> ChangeQueue(
+        const model::QueueChange& change, std::string_view actor
+    ) override;
     std::vector<model::QueueRecord> Queues() override;
     store::HousekeepReply Housekeep(const store::HousekeepRequest& request) override;
     std::vector<store::CheckFinding> Check() override;

@@ -207,7 +207,6 @@ void Node::Life::Sweep() {
 
 Node::Node(Setting& setting, int number, std::function<void(engine::Registry&, store::Store&)> fill)
     : setting_(setting),
-      number_(number),
       name_(fmt::format("node{}", number)),
       fill_(std::move(fill)),
       rate_(DrawRate(setting)) {

@@ -33,7 +33,6 @@ private:
     void KeepFiles();
 
     Setting& setting_;
-    const int number_;
     const std::string name_;
     const std::function<void(engine::Registry&, store::Store&)> fill_;
     const double rate_;

@@ -80,7 +80,7 @@ void Oracle::AfterRenew(const store::RenewRequest& request, const store::RenewRe
     }
     session.lease_until = now() + request.lease;
     for (const store::Held& held : request.held) {
-        bool lost = std::count(reply.lost.begin(), reply.lost.end(), held.task) > 0;
+        bool lost = std::count(reply.lost.begin(), reply.lost.end(), held) > 0;
         auto shadow = shadows_.find(held.task);
         bool mine = shadow != shadows_.end() && shadow->second.token == held.token &&
                     shadow->second.record.state == State::kInProgress;
