@@ -104,13 +104,12 @@ public:
     // Sequential small commits: what this store on this disk can do at the most, one by one.
     double Canary() {
         base::Clock& clock = base::SystemClock();
-        model::QueueSettings settings;
-        settings.name = "bench-canary";
+        model::QueueChange change{.name = "bench-canary"};
         base::Instant begun = clock.Now();
         int commits = 0;
         do {
-            settings.cap = 1'000'000 + commits;
-            client().SetQueue(settings, "bench");
+            change.cap = 1'000'000 + commits;
+            client().ChangeQueue(change, "bench");
             ++commits;
         } while (clock.Now() - begun < kCanary);
         return commits / Seconds(begun, clock.Now());
@@ -126,8 +125,7 @@ public:
     }
 
     void SetPaused(bool paused) {
-        auto change = [&](model::QueueSettings& settings) { settings.paused = paused; };
-        client().ChangeQueue(kQueue, change, "bench");
+        client().ChangeQueue({.name = kQueue, .paused = paused}, "bench");
     }
 
     base::OrderedJson Header(const char* kind) {
@@ -147,7 +145,7 @@ public:
             std::string text = value.is_string() ? value.get<std::string>()
                                : value.is_number_float()
                                    ? fmt::format("{:.2f}", value.get<double>())
-                                   : value.dump();
+                                   : base::JsonText(value);
             facts.push_back({name, {text}});
         }
         invocation_.out().Print(facts, result, result["bench"].get<std::string>());

@@ -1,4 +1,5 @@
 // stint queue list | pause | resume | cap | keep
+#include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
@@ -40,15 +41,26 @@ int ListQueues(Invocation& invocation, const NoOptions&) {
     return kOk;
 }
 
-// A name that is not there is most likely a typing mistake: a pause that hits nothing is worse than
-// a refusal.
-void NeedQueue(node::Client& client, const std::string& name) {
-    std::vector<std::string> names;
-    for (const model::QueueRecord& queue : client.Queues()) {
-        if (queue.settings.name == name) return;
-        names.push_back(queue.settings.name);
-    }
-    throw CommandError(
+std::string KeptText(std::optional<Duration> kept) {
+    return kept ? model::FormatDuration(*kept)
+                : model::FormatDuration(model::limits::kRetention) + " (default)";
+}
+
+void PrintQueue(const Invocation& invocation, const model::QueueSettings& queue) {
+    invocation.out().Print(
+        {{"queue", {queue.name}},
+         {"state", {queue.paused ? "paused" : "open"}},
+         {"cap", {queue.cap ? std::to_string(*queue.cap) : "-"}},
+         {"keep complete", {KeptText(queue.keep_complete)}},
+         {"keep dead", {KeptText(queue.keep_dead)}},
+         {"keep cancelled", {KeptText(queue.keep_cancelled)}}},
+        node::ToJson(queue),
+        queue.name
+    );
+}
+
+CommandError NoSuchQueue(const std::string& name, const std::vector<std::string>& names) {
+    return CommandError(
         kNotFound,
         fmt::format(
             "there is no queue {}; the queues are: {}",
@@ -58,34 +70,30 @@ void NeedQueue(node::Client& client, const std::string& name) {
     );
 }
 
-std::string KeptText(std::optional<Duration> kept) {
-    return kept ? model::FormatDuration(*kept)
-                : model::FormatDuration(model::limits::kRetention) + " (default)";
+std::vector<std::string> NamesOfQueues(node::Client& client) {
+    std::vector<std::string> names;
+    for (const model::QueueRecord& queue : client.Queues()) names.push_back(queue.settings.name);
+    return names;
 }
 
-void PrintQueue(const Invocation& invocation, node::Client& client, const std::string& name) {
-    for (const model::QueueRecord& queue : client.Queues()) {
-        if (queue.settings.name != name) continue;
-        invocation.out().Print(
-            {{"queue", {name}},
-             {"state", {queue.settings.paused ? "paused" : "open"}},
-             {"cap", {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"}},
-             {"keep complete", {KeptText(queue.settings.keep_complete)}},
-             {"keep dead", {KeptText(queue.settings.keep_dead)}},
-             {"keep cancelled", {KeptText(queue.settings.keep_cancelled)}}},
-            node::ToJson(queue),
-            name
-        );
-    }
+void Change(const Invocation& invocation, node::Client& client, const model::QueueChange& change) {
+    auto queue = client.ChangeQueue(change, invocation.actor());
+    if (!queue) throw NoSuchQueue(change.name, NamesOfQueues(client));
+    PrintQueue(invocation, *queue);
 }
 
 int SetPaused(Invocation& invocation, const QueueOptions& options, bool paused) {
     node::Client client = invocation.LookAtStore();
-    for (const std::string& name : options.names) NeedQueue(client, name);
+    // A name that is not there is most likely a typing mistake: a pause that hits nothing is worse
+    // than a refusal. Of several names all are looked at before the first is changed.
+    if (options.names.size() > 1) {
+        std::vector<std::string> there = NamesOfQueues(client);
+        for (const std::string& name : options.names) {
+            if (std::ranges::find(there, name) == there.end()) throw NoSuchQueue(name, there);
+        }
+    }
     for (const std::string& name : options.names) {
-        auto change = [&](model::QueueSettings& settings) { settings.paused = paused; };
-        client.ChangeQueue(name, change, invocation.actor());
-        PrintQueue(invocation, client, name);
+        Change(invocation, client, {.name = name, .paused = paused, .create = false});
     }
     if (paused)
         invocation.Suggest("running tasks finish; waiting ones stay until: stint queue resume");
@@ -110,26 +118,21 @@ int SetCap(Invocation& invocation, const QueueOptions& options) {
         cap = number;
     }
     node::Client client = invocation.OpenStore();
-    auto change = [&](model::QueueSettings& settings) { settings.cap = cap; };
-    client.ChangeQueue(options.name, change, invocation.actor());
-    PrintQueue(invocation, client, options.name);
+    Change(invocation, client, {.name = options.name, .cap = cap});
     return kOk;
 }
 
 // "30d", or "default"; not given: as it was.
-void SetKept(
-    std::optional<Duration>& kept, const char* flag, const std::optional<std::string>& given
+std::optional<std::optional<Duration>> Kept(
+    const char* flag, const std::optional<std::string>& given
 ) {
-    if (!given) return;
-    if (*given == "default") {
-        kept.reset();
-        return;
-    }
+    if (!given) return std::nullopt;
+    if (*given == "default") return std::optional<Duration>();
     auto parsed = model::ParseDuration(*given);
     if (!parsed) {
         throw CommandError(kUsage, fmt::format("{}: {}", flag, parsed.error().message));
     }
-    kept = *parsed;
+    return std::optional(*parsed);
 }
 
 int SetKeep(Invocation& invocation, const QueueOptions& options) {
@@ -138,18 +141,12 @@ int SetKeep(Invocation& invocation, const QueueOptions& options) {
             kUsage, "nothing to change; say how long with --complete, --dead or --cancelled"
         );
     }
-    model::QueueSettings checked;
-    SetKept(checked.keep_complete, "--complete", options.complete);
-    SetKept(checked.keep_dead, "--dead", options.dead);
-    SetKept(checked.keep_cancelled, "--cancelled", options.cancelled);
+    model::QueueChange change{.name = options.name};
+    change.keep_complete = Kept("--complete", options.complete);
+    change.keep_dead = Kept("--dead", options.dead);
+    change.keep_cancelled = Kept("--cancelled", options.cancelled);
     node::Client client = invocation.OpenStore();
-    auto change = [&](model::QueueSettings& settings) {
-        if (options.complete) settings.keep_complete = checked.keep_complete;
-        if (options.dead) settings.keep_dead = checked.keep_dead;
-        if (options.cancelled) settings.keep_cancelled = checked.keep_cancelled;
-    };
-    client.ChangeQueue(options.name, change, invocation.actor());
-    PrintQueue(invocation, client, options.name);
+    Change(invocation, client, change);
     return kOk;
 }
 

@@ -100,7 +100,7 @@ store::RenewRequest Session::Request(SessionId session, const std::vector<Attemp
     request.held.reserve(held.size());
     for (const AttemptPtr& attempt : held) {
         if (attempt->running()) ++request.running;
-        // Known to be lost: asking again would only hide what becomes of a newer lease of its task.
+        // Known to be lost: there is nothing more to ask.
         if (attempt->why() == StopReason::kLeaseLost) continue;
         request.held.push_back({attempt->lease.task, attempt->lease.token});
         if (auto progress = attempt->TakeProgress()) {
@@ -156,30 +156,16 @@ bool Session::Drifted(Seat& seat, base::Instant sent, Time store_time) const {
 
 void Session::Obey(const store::RenewReply& reply, const std::vector<AttemptPtr>& held) {
     if (reply.cancel_requested.empty() && reply.lost.empty()) return;
-    std::unordered_set<TaskId> cancelled(
-        reply.cancel_requested.begin(), reply.cancel_requested.end()
-    );
-    std::unordered_set<TaskId> lost(reply.lost.begin(), reply.lost.end());
-    // The reply names tasks, and we may hold two leases of one: the older of them is the lost one.
-    std::unordered_map<TaskId, int> newest;
+    std::unordered_set<LeaseToken> cancelled, lost;
+    for (const store::Held& one : reply.cancel_requested) cancelled.insert(one.token);
+    for (const store::Held& one : reply.lost) lost.insert(one.token);
     for (const AttemptPtr& attempt : held) {
-        int& claim = newest[attempt->lease.task];
-        claim = std::max(claim, attempt->lease.claim_no);
-    }
-    auto doubled = [&](const AttemptPtr& attempt) {
-        return std::count_if(held.begin(), held.end(), [&](const AttemptPtr& other) {
-                   return other->lease.task == attempt->lease.task &&
-                          other->why() != StopReason::kLeaseLost;
-               }) > 1;
-    };
-    for (const AttemptPtr& attempt : held) {
-        TaskId task = attempt->lease.task;
+        LeaseToken token = attempt->lease.token;
         if (attempt->ended()) continue;  // its outcome is on its way
-        bool current = attempt->lease.claim_no == newest[task];
-        if (lost.contains(task) && !(current && doubled(attempt))) {
+        if (lost.contains(token)) {
             attempt->RequestStop(StopReason::kLeaseLost);
-        } else if (cancelled.contains(task) && attempt->why() == StopReason::kNone) {
-            parts_.log.Info("cancel requested", {{"task", task.ToString()}});
+        } else if (cancelled.contains(token) && attempt->why() == StopReason::kNone) {
+            parts_.log.Info("cancel requested", {{"task", attempt->lease.task.ToString()}});
             attempt->RequestStop(StopReason::kCancelled);
         }
     }

@@ -297,8 +297,25 @@ struct QueueSettings {
     bool paused = false;
     std::optional<std::int64_t> cap;  // waiting tasks beyond this are refused at submit
     std::optional<Duration> keep_complete, keep_dead, keep_cancelled;  // retention; none = default
+    // Who changed it last, and when. Kept by the store.
+    std::string changed_by;
+    std::optional<Time> changed_at;
 };
 Result<void> Validate(const QueueSettings& settings);
+
+// Some settings of one queue. What is not named here stays as it is, whoever changes it meanwhile.
+struct QueueChange {
+    std::string name;
+    std::optional<bool> paused;
+    // The inner value absent: no cap, the default retention.
+    std::optional<std::optional<std::int64_t>> cap;
+    std::optional<std::optional<Duration>> keep_complete, keep_dead, keep_cancelled;
+    bool create = true;  // false: a queue that is not there stays so
+};
+Result<void> Validate(const QueueChange& change);
+void Apply(const QueueChange& change, QueueSettings& settings);
+// All of them.
+QueueChange ChangeTo(const QueueSettings& settings);
 
 struct QueueRecord {
     QueueSettings settings;

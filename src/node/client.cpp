@@ -221,34 +221,18 @@ Result<void> Client::Edit(TaskId task, const TaskEdit& edit, std::string_view ac
     return Ask([&] { return impl_->store->Edit(task, edit, actor); });
 }
 
-void Client::SetQueue(const QueueSettings& settings, std::string_view actor) {
-    if (auto valid = Validate(settings); !valid) {
+std::optional<QueueSettings> Client::ChangeQueue(
+    const model::QueueChange& change, std::string_view actor
+) {
+    if (auto valid = Validate(change); !valid) {
         throw StoreError(valid.error().code, valid.error().message);
     }
-    Ask([&] {
-        impl_->store->SetQueue(settings, actor);
-        return 0;
-    });
-}
-
-void Client::ChangeQueue(
-    std::string_view queue,
-    const std::function<void(QueueSettings&)>& change,
-    std::string_view actor
-) {
-    QueueSettings settings;
-    settings.name = queue;
-    for (const QueueRecord& known : Queues()) {
-        if (known.settings.name == queue) settings = known.settings;
-    }
-    bool was_paused = settings.paused;
-    change(settings);
-    SetQueue(settings, actor);
-    if (was_paused && !settings.paused) {
-        wake::Hint hint{
-            .kind = wake::Hint::Kind::kTaskAvailable, .queue = settings.name, .task = {}};
+    auto settings = Ask([&] { return impl_->store->ChangeQueue(change, actor); });
+    if (settings && change.paused == false) {
+        wake::Hint hint{.kind = wake::Hint::Kind::kTaskAvailable, .queue = change.name, .task = {}};
         impl_->Hints().Signal({&hint, 1});
     }
+    return settings;
 }
 
 // ---- seeing ------------------------------------------------------------------------------------

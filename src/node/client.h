@@ -93,12 +93,10 @@ public:
 
     std::vector<model::TypeRecord> Types();
     std::vector<model::QueueRecord> Queues();
-    void SetQueue(const model::QueueSettings& settings, std::string_view actor);
-    // Changes only what is given; the queue need not exist yet.
-    void ChangeQueue(
-        std::string_view queue,
-        const std::function<void(model::QueueSettings&)>& change,
-        std::string_view actor
+    // Changes only what is given. The settings afterwards; nullopt: there is no such queue, and
+    // none was to be made.
+    std::optional<model::QueueSettings> ChangeQueue(
+        const model::QueueChange& change, std::string_view actor
     );
     std::vector<model::SessionRecord> Sessions();
     std::vector<model::NodeRecord> Nodes();

@@ -79,12 +79,8 @@ TEST_F(ClientTest, IdleLooksAtDueWorkOfTheGivenQueuesAndTypes) {
 }
 
 TEST_F(ClientTest, ChangeQueueKeepsWhatItDoesNotChange) {
-    client_.ChangeQueue(
-        "q", [](model::QueueSettings& settings) { settings.cap = 7; }, "operator:ann"
-    );
-    client_.ChangeQueue(
-        "q", [](model::QueueSettings& settings) { settings.paused = true; }, "operator:ann"
-    );
+    client_.ChangeQueue({.name = "q", .cap = 7}, "operator:ann");
+    client_.ChangeQueue({.name = "q", .paused = true}, "operator:ann");
     auto queues = client_.Queues();
     ASSERT_EQ(queues.size(), 1u);
     EXPECT_EQ(queues[0].settings.cap, 7);

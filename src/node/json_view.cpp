@@ -39,7 +39,7 @@ OrderedJson ValueOrNull(const std::optional<T>& value) {
 // A stored payload. It was checked when it was stored; should it not be JSON, its text is shown.
 OrderedJson Payload(const std::string& text) {
     if (text.empty()) return nullptr;
-    auto parsed = OrderedJson::parse(text, nullptr, /*allow_exceptions=*/false);
+    auto parsed = base::ReadOrderedJson(text);
     return parsed.is_discarded() ? OrderedJson(text) : parsed;
 }
 
@@ -140,20 +140,27 @@ OrderedJson ToJson(const model::AuditEntry& entry) {
     };
 }
 
-OrderedJson ToJson(const model::QueueRecord& queue) {
+OrderedJson ToJson(const model::QueueSettings& settings) {
     auto kept = [](const std::optional<Duration>& duration) {
         return duration ? OrderedJson(model::FormatDuration(*duration)) : OrderedJson(nullptr);
     };
     return {
-        {"name", queue.settings.name},
-        {"paused", queue.settings.paused},
-        {"cap", ValueOrNull(queue.settings.cap)},
-        {"waiting", queue.waiting},
-        {"running", queue.running},
-        {"keep_complete", kept(queue.settings.keep_complete)},
-        {"keep_dead", kept(queue.settings.keep_dead)},
-        {"keep_cancelled", kept(queue.settings.keep_cancelled)},
+        {"name", settings.name},
+        {"paused", settings.paused},
+        {"cap", ValueOrNull(settings.cap)},
+        {"keep_complete", kept(settings.keep_complete)},
+        {"keep_dead", kept(settings.keep_dead)},
+        {"keep_cancelled", kept(settings.keep_cancelled)},
+        {"changed_by", TextOrNull(settings.changed_by)},
+        {"changed_at", settings.changed_at ? Instant(*settings.changed_at) : OrderedJson(nullptr)},
     };
+}
+
+OrderedJson ToJson(const model::QueueRecord& queue) {
+    OrderedJson json = ToJson(queue.settings);
+    json["waiting"] = queue.waiting;
+    json["running"] = queue.running;
+    return json;
 }
 
 OrderedJson ToJson(const model::SessionRecord& session) {

@@ -11,6 +11,7 @@ namespace stint::node {
 base::OrderedJson ToJson(const model::TaskRecord& task);
 base::OrderedJson ToJson(const model::AttemptRecord& attempt);
 base::OrderedJson ToJson(const model::AuditEntry& entry);
+base::OrderedJson ToJson(const model::QueueSettings& settings);
 base::OrderedJson ToJson(const model::QueueRecord& queue);
 base::OrderedJson ToJson(const model::SessionRecord& session);
 base::OrderedJson ToJson(const StoreInfo& info);

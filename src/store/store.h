@@ -113,8 +113,9 @@ struct RenewRequest {
 struct RenewReply {
     bool live = false;  // false: the session is over; stop everything, open a new one
     Time store_time{};
-    std::vector<TaskId> cancel_requested;  // of `held`
-    std::vector<TaskId> lost;              // of `held`: no longer held with that token
+    // Of `held`; each by its token, since a worker may name a task that it lost and has again.
+    std::vector<Held> cancel_requested;
+    std::vector<Held> lost;  // no longer held with that token
 };
 
 // ---- claim, settle, recover --------------------------------------------------------------------
@@ -366,7 +367,13 @@ public:
     virtual std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) = 0;
     virtual std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) = 0;
 
-    virtual void SetQueue(const QueueSettings& settings, std::string_view actor) = 0;
+    // The settings after the change; nullopt: there is no such queue, and none was to be made.
+    virtual std::optional<QueueSettings> ChangeQueue(
+        const QueueChange& change, std::string_view actor
+    ) = 0;
+    void SetQueue(const QueueSettings& settings, std::string_view actor) {
+        ChangeQueue(ChangeTo(settings), actor);
+    }
     virtual std::vector<QueueRecord> Queues() = 0;
 
     virtual HousekeepReply Housekeep(const HousekeepRequest& request) = 0;

@@ -282,7 +282,10 @@ class Queues(CliCase):
         queues = self.run_stint("queue", "list", "-o", "json").json()["queues"]
         mine = [queue for queue in queues if queue["name"] == "q"]
         self.assertEqual((mine[0]["waiting"], mine[0]["paused"]), (1, False))
-        self.run_stint("queue", "pause", "q")
+        self.run_stint("queue", "pause", "q", "typo", code=4)
+        self.assertNotIn("paused", self.run_stint("queue", "list").out)
+        paused = self.run_stint("queue", "pause", "q", "-o", "json").json()
+        self.assertTrue(paused["changed_by"].startswith("operator:"), paused)
         self.assertIn("paused", self.run_stint("queue", "list").out)
         self.run_stint("queue", "resume", "q")
         self.assertNotIn("paused", self.run_stint("queue", "list").out)

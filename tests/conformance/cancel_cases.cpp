@@ -72,7 +72,7 @@ TEST_P(Cancels, ARunningTaskIsFlaggedAndItsWorkerIsTold) {
     EXPECT_THAT(EventsOf(lease.task), ElementsAre(Event::kSubmit, Event::kClaim));
     RenewReply renewed =
         store.Renew({.session = Worker(), .lease = 1h, .held = {{lease.task, lease.token}}});
-    EXPECT_THAT(renewed.cancel_requested, ElementsAre(lease.task));
+    EXPECT_THAT(renewed.cancel_requested, ElementsAre(Held{lease.task, lease.token}));
     EXPECT_THAT(renewed.lost, IsEmpty());
     EXPECT_EQ(Cancel(lease.task).kind, Reply::kRequested);
 }

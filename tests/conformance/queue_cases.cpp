@@ -1,5 +1,6 @@
 // Queues: settings, caps, pauses. A queue exists from its first task or setting on. A cap counts
 // waiting tasks (OPEN and ERROR) and refuses at submit only.
+#include "base/thread.h"
 #include "conformance/conformance.h"
 
 namespace stint::conformance {
@@ -52,6 +53,67 @@ TEST_P(QueueCases, SettingsAreKeptAndReplaced) {
     EXPECT_FALSE(Find("a")->settings.paused);
     EXPECT_EQ(Find("a")->settings.cap, std::nullopt);
     EXPECT_EQ(Find("a")->settings.keep_dead, std::nullopt);
+}
+
+TEST_P(QueueCases, AChangeLeavesTheOtherSettingsAlone) {
+    store.SetQueue({.name = "a", .cap = 5, .keep_complete = 24h, .keep_dead = 48h}, "ann");
+    auto changed = store.ChangeQueue({.name = "a", .paused = true}, "bob");
+    ASSERT_TRUE(changed.has_value());
+    EXPECT_TRUE(changed->paused);
+    EXPECT_EQ(changed->cap, 5);
+    changed = store.ChangeQueue(
+        {.name = "a", .cap = std::optional<std::int64_t>(), .keep_dead = std::optional(72h)}, "bob"
+    );
+    EXPECT_EQ(changed->cap, std::nullopt);
+    QueueSettings settings = Find("a")->settings;
+    EXPECT_TRUE(settings.paused);
+    EXPECT_EQ(settings.cap, std::nullopt);
+    EXPECT_EQ(settings.keep_complete, 24h);
+    EXPECT_EQ(settings.keep_dead, 72h);
+    EXPECT_EQ(settings.keep_cancelled, std::nullopt);
+}
+
+TEST_P(QueueCases, AQueueTellsWhoChangedItLast) {
+    Make({.queue = "a"});
+    EXPECT_EQ(Find("a")->settings.changed_by, "");
+    EXPECT_EQ(Find("a")->settings.changed_at, std::nullopt);
+    store.ChangeQueue({.name = "a", .paused = true}, "operator:ann");
+    Advance(1h);
+    store.ChangeQueue({.name = "a", .paused = false}, "operator:bob");
+    EXPECT_EQ(Find("a")->settings.changed_by, "operator:bob");
+    ASSERT_TRUE(Find("a")->settings.changed_at.has_value());
+    EXPECT_TRUE(Near(*Find("a")->settings.changed_at, store.Now()));
+}
+
+TEST_P(QueueCases, AQueueThatIsNotThereIsMadeOnlyWhereItMayBe) {
+    EXPECT_EQ(
+        store.ChangeQueue({.name = "a", .paused = true, .create = false}, "ann"), std::nullopt
+    );
+    EXPECT_EQ(Find("a"), std::nullopt);
+    Make({.queue = "b"});
+    EXPECT_TRUE(store.ChangeQueue({.name = "b", .paused = true, .create = false}, "ann"));
+    EXPECT_TRUE(store.ChangeQueue({.name = "a", .paused = true}, "ann"));
+    EXPECT_TRUE(Find("a")->settings.paused);
+}
+
+TEST_P(QueueCases, ChangesAtTheSameTimeDoNotUndoEachOther) {
+    constexpr int kRounds = 20;
+    auto each = [this](auto change) {
+        return base::StartThread([this, change] {
+            for (int i = 1; i <= kRounds; ++i) store.ChangeQueue(change(i), "ann");
+        });
+    };
+    {
+        auto caps = each([](int i) { return QueueChange{.name = "a", .cap = i}; });
+        auto keeps = each([](int i) {
+            return QueueChange{.name = "a", .keep_dead = std::optional<Duration>((1 + i % 2) * 1h)};
+        });
+        auto pauses = each([](int i) { return QueueChange{.name = "a", .paused = i % 2 == 0}; });
+    }
+    QueueSettings settings = Find("a")->settings;
+    EXPECT_EQ(settings.cap, kRounds);
+    EXPECT_EQ(settings.keep_dead, 1h);
+    EXPECT_TRUE(settings.paused);
 }
 
 TEST_P(QueueCases, WaitingAndRunningAreCounted) {

@@ -234,17 +234,19 @@ void RandomWalk::DoSession() {
     RenewReply my_reply = model_.Renew(mine);
     RenewReply their_reply = store.Renew(theirs);
     EXPECT_EQ(my_reply.live, their_reply.live);
-    auto indexes = [this](const std::vector<TaskId>& ids, bool of_theirs) {
-        std::vector<std::size_t> at;
-        for (TaskId id : ids) at.push_back(IndexOf(id, of_theirs));
+    auto places = [](const RenewRequest& request, const std::vector<Held>& some) {
+        std::vector<std::ptrdiff_t> at;
+        for (const Held& one : some) {
+            at.push_back(std::ranges::find(request.held, one) - request.held.begin());
+        }
         return at;
     };
     EXPECT_THAT(
-        indexes(their_reply.lost, true), UnorderedElementsAreArray(indexes(my_reply.lost, false))
+        places(theirs, their_reply.lost), UnorderedElementsAreArray(places(mine, my_reply.lost))
     );
     EXPECT_THAT(
-        indexes(their_reply.cancel_requested, true),
-        UnorderedElementsAreArray(indexes(my_reply.cancel_requested, false))
+        places(theirs, their_reply.cancel_requested),
+        UnorderedElementsAreArray(places(mine, my_reply.cancel_requested))
     );
 }
 

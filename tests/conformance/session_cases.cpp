@@ -107,7 +107,7 @@ TEST_P(Sessions, AnEndedSessionIsNeverBroughtBack) {
         RenewReply reply =
             store.Renew({.session = session, .lease = 10min, .held = {{lease.task, lease.token}}});
         EXPECT_FALSE(reply.live);
-        EXPECT_THAT(reply.lost, ElementsAre(lease.task));
+        EXPECT_THAT(reply.lost, ElementsAre(Held{lease.task, lease.token}));
         ReclaimAll();
     }
     EXPECT_EQ(store.Sessions().at(0).state, SessionState::kExpired);
@@ -151,8 +151,9 @@ TEST_P(Sessions, ARenewalTellsWhichTasksAreLostAndWhichToCancel) {
               wrong}}
     );
     EXPECT_TRUE(reply.live);
-    EXPECT_THAT(reply.cancel_requested, ElementsAre(leases[1].task));
-    EXPECT_THAT(reply.lost, UnorderedElementsAre(leases[2].task, stranger.task, wrong.task));
+    EXPECT_THAT(reply.cancel_requested, ElementsAre(Held{leases[1].task, leases[1].token}));
+    Held settled{leases[2].task, leases[2].token};
+    EXPECT_THAT(reply.lost, UnorderedElementsAre(settled, stranger, wrong));
 }
 
 TEST_P(Sessions, ProgressIsStoredUnderTheCurrentTokenOnly) {
@@ -174,6 +175,23 @@ TEST_P(Sessions, ProgressIsStoredUnderTheCurrentTokenOnly) {
         {.session = Worker(), .lease = 1h, .progress = {{lease.task, lease.token, open_ended}}}
     );
     EXPECT_EQ(Get(lease.task).progress, open_ended);
+}
+
+TEST_P(Sessions, OfATaskThatWasLostAndClaimedAgainOnlyTheFirstLeaseIsLost) {
+    TaskId task = Make();
+    SessionId dead = OpenSession(1min);
+    Lease first = ClaimOne({.session = dead});
+    Advance(2min);
+    ReclaimAll();
+    Advance(1h);  // more than the delay before the retry
+    Lease second = ClaimOne({.suspect = true});
+    ASSERT_EQ(second.task, task);
+    Cancel(task);
+    RenewReply reply = store.Renew(
+        {.session = Worker(), .lease = 1h, .held = {{task, first.token}, {task, second.token}}}
+    );
+    EXPECT_THAT(reply.lost, ElementsAre(Held{task, first.token}));
+    EXPECT_THAT(reply.cancel_requested, ElementsAre(Held{task, second.token}));
 }
 
 TEST_P(Sessions, ADeadSessionsProgressIsNotStored) {

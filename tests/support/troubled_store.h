@@ -133,8 +133,10 @@ public:
         override {
         return inner_.Explain(task, claimer);
     }
-    void SetQueue(const store::QueueSettings& settings, std::string_view actor) override {
-        inner_.SetQueue(settings, actor);
+    std::optional<store::QueueSettings> ChangeQueue(
+        const store::QueueChange& change, std::string_view actor
+    ) override {
+        return inner_.ChangeQueue(change, actor);
     }
     std::vector<store::QueueRecord> Queues() override { return inner_.Queues(); }
     store::HousekeepReply Housekeep(const store::HousekeepRequest& request) override {

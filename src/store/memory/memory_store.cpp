@@ -236,9 +236,10 @@ std::vector<Explanation> MemoryStore::Explain(TaskId task, const ClaimRequest& c
     return impl_->Run([&](Ops& ops) { return ops.Explain(task, claimer); });
 }
 
-void MemoryStore::SetQueue(const QueueSettings& settings, std::string_view) {
-    std::lock_guard guard(impl_->mutex);
-    impl_->data.queues[settings.name] = settings;
+std::optional<QueueSettings> MemoryStore::ChangeQueue(
+    const QueueChange& change, std::string_view actor
+) {
+    return impl_->Run([&](Ops& ops) { return ops.ChangeQueue(change, actor); });
 }
 
 std::vector<QueueRecord> MemoryStore::Queues() {

@@ -104,4 +104,14 @@ Result<void> Ops::Edit(TaskId id, const TaskEdit& edit, std::string_view actor) 
     return {};
 }
 
+std::optional<QueueSettings> Ops::ChangeQueue(const QueueChange& change, std::string_view actor) {
+    if (!change.create && !data_.queues.contains(change.name)) return std::nullopt;
+    QueueSettings& settings = data_.queues[change.name];
+    settings.name = change.name;
+    Apply(change, settings);
+    settings.changed_by = actor;
+    settings.changed_at = now_;
+    return settings;
+}
+
 }  // namespace stint::store::memory

@@ -61,6 +61,7 @@ public:
     std::vector<AuditEntry> Audit(const AuditRequest& request);
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks);
     std::vector<QueueRecord> Queues();
+    std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor);
     std::vector<AttemptRecord> Attempts(TaskId task);
 
     // housekeep.cpp

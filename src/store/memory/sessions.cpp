@@ -41,7 +41,7 @@ RenewReply Ops::Renew(const RenewRequest& request) {
     RenewReply reply{.live = IsLive(request.session), .store_time = now_};
     if (!reply.live) {
         // Never resurrected: a sweeper may be moving its tasks already.
-        for (const Held& held : request.held) reply.lost.push_back(held.task);
+        reply.lost = request.held;
         return reply;
     }
     SessionRecord& session = data_.sessions.at(request.session).record;
@@ -61,9 +61,9 @@ RenewReply Ops::Renew(const RenewRequest& request) {
     for (const Held& held : request.held) {
         Task* task = held_with(held.task, held.token);
         if (task == nullptr) {
-            reply.lost.push_back(held.task);
+            reply.lost.push_back(held);
         } else if (task->record.cancel_requested) {
-            reply.cancel_requested.push_back(held.task);
+            reply.cancel_requested.push_back(held);
         }
     }
     for (const ProgressUpdate& update : request.progress) {

@@ -290,38 +290,60 @@ std::vector<FinishedTask> PostgresStore::Finished(std::span<const TaskId> tasks)
     return finished;
 }
 
-std::vector<QueueRecord> PostgresStore::Queues() {
-    Rows rows = db_.ReadPlanned(db_.sql.queues);
-    auto maybe = [&](int i, int column) -> std::optional<Duration> {
+namespace {
+
+// The columns of queues.sql and change_queue.sql.
+QueueSettings ReadQueue(const Rows& rows, int i) {
+    auto kept = [&](int column) -> std::optional<Duration> {
         if (rows.IsNull(i, column)) return std::nullopt;
         return Duration(rows.Int(i, column));
     };
+    QueueSettings settings;
+    settings.name = rows.Text(i, 0);
+    settings.paused = rows.Bool(i, 1);
+    if (!rows.IsNull(i, 2)) settings.cap = rows.Int(i, 2);
+    settings.keep_complete = kept(3);
+    settings.keep_dead = kept(4);
+    settings.keep_cancelled = kept(5);
+    settings.changed_by = rows.Text(i, 6);
+    if (!rows.IsNull(i, 7)) settings.changed_at = rows.At(i, 7);
+    return settings;
+}
+
+}  // namespace
+
+std::vector<QueueRecord> PostgresStore::Queues() {
+    Rows rows = db_.ReadPlanned(db_.sql.queues);
     std::vector<QueueRecord> queues;
     for (int i = 0; i < rows.size(); ++i) {
-        QueueRecord& queue = queues.emplace_back();
-        queue.settings.name = rows.Text(i, 0);
-        queue.settings.paused = rows.Bool(i, 1);
-        if (!rows.IsNull(i, 2)) queue.settings.cap = rows.Int(i, 2);
-        queue.settings.keep_complete = maybe(i, 3);
-        queue.settings.keep_dead = maybe(i, 4);
-        queue.settings.keep_cancelled = maybe(i, 5);
-        queue.waiting = rows.Int(i, 6);
-        queue.running = rows.Int(i, 7);
+        queues.push_back({ReadQueue(rows, i), rows.Int(i, 8), rows.Int(i, 9)});
     }
     return queues;
 }
 
-void PostgresStore::SetQueue(const QueueSettings& settings, std::string_view) {
-    auto add = [](Params& params, const std::optional<Duration>& keep) {
-        keep ? params.Int(keep->count()) : params.Null(oid::kInt8);
-    };
+std::optional<QueueSettings> PostgresStore::ChangeQueue(
+    const QueueChange& change, std::string_view actor
+) {
     Params params;
-    params.Text(settings.name).Bool(settings.paused);
-    settings.cap ? params.Int(*settings.cap) : params.Null(oid::kInt8);
-    add(params, settings.keep_complete);
-    add(params, settings.keep_dead);
-    add(params, settings.keep_cancelled);
-    db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.set_queue, params); });
+    params.Text(change.name).Bool(change.create).Text(actor);
+    change.paused ? params.Bool(*change.paused) : params.Null(oid::kBool);
+    auto add = [&](bool changes, std::optional<std::int64_t> value) {
+        params.Bool(changes);
+        value ? params.Int(*value) : params.Null(oid::kInt8);
+    };
+    auto add_kept = [&](const std::optional<std::optional<Duration>>& kept) {
+        bool some = kept && kept->has_value();
+        add(kept.has_value(), some ? std::optional((*kept)->count()) : std::nullopt);
+    };
+    add(change.cap.has_value(), change.cap.value_or(std::nullopt));
+    add_kept(change.keep_complete);
+    add_kept(change.keep_dead);
+    add_kept(change.keep_cancelled);
+    return db_.Run([&](Transaction& transaction) -> std::optional<QueueSettings> {
+        Rows rows = transaction.Query(db_.sql.change_queue, params);
+        if (rows.size() == 0) return std::nullopt;
+        return ReadQueue(rows, 0);
+    });
 }
 
 }  // namespace stint::store::pg

@@ -139,16 +139,18 @@ RenewReply PostgresStore::Renew(const RenewRequest& request) {
         RenewReply reply;
         reply.store_time = rows[0].At(0, 0);
         reply.live = rows[0].Bool(0, 1);
-        std::unordered_map<TaskId, bool> cancels;
+        // By place, not by task: a process may ask for a task that it lost and has again.
+        std::unordered_map<std::int64_t, bool> cancels;
         for (int i = 0; reply.live && rows.size() > 1 && i < rows[1].size(); ++i) {
-            cancels[TaskId(rows[1].Int(i, 0))] = rows[1].Bool(i, 1);
+            cancels[rows[1].Int(i, 0)] = rows[1].Bool(i, 1);
         }
+        std::int64_t place = 0;
         for (const Held& one : request.held) {
-            auto found = cancels.find(one.task);
+            auto found = cancels.find(++place);
             if (found == cancels.end()) {
-                reply.lost.push_back(one.task);
+                reply.lost.push_back(one);
             } else if (found->second) {
-                reply.cancel_requested.push_back(one.task);
+                reply.cancel_requested.push_back(one);
             }
         }
         if (reply.live && !request.progress.empty()) {

@@ -33,6 +33,7 @@ const std::vector<Migration>& Migrations() {
         {3, "submit", text::k_003_submit},
         {4, "identity", text::k_004_identity},
         {5, "tally", text::k_005_tally},
+        {6, "queue_changed", text::k_006_queue_changed},
     };
     return migrations;
 }

@@ -281,8 +281,10 @@ std::vector<Explanation> DirectStore::Explain(TaskId task, const ClaimRequest& c
     return Ask([&](Reads& reads) { return reads.Explain(task, claimer); });
 }
 
-void DirectStore::SetQueue(const QueueSettings& settings, std::string_view) {
-    Change([&settings](Ops& ops) { ops.SetQueue(settings); });
+std::optional<QueueSettings> DirectStore::ChangeQueue(
+    const QueueChange& change, std::string_view actor
+) {
+    return Change([&](Ops& ops) { return ops.ChangeQueue(change, actor); });
 }
 
 std::vector<QueueRecord> DirectStore::Queues() {

@@ -47,7 +47,8 @@ public:
     std::vector<AuditEntry> Audit(const AuditRequest& request) override;
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) override;
-    void SetQueue(const QueueSettings& settings, std::string_view actor) override;
+    std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor)
+        override;
     std::vector<QueueRecord> Queues() override;
     HousekeepReply Housekeep(const HousekeepRequest& request) override;
     std::vector<CheckFinding> Check() override;

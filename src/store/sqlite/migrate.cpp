@@ -16,7 +16,8 @@ namespace stint::store::lite {
 
 namespace {
 
-const std::array kScripts = {&migrations::k_001_init, &migrations::k_002_identity};
+const std::array kScripts = {
+    &migrations::k_001_init, &migrations::k_002_identity, &migrations::k_003_queue_changed};
 
 // What the plan creates, by name: "CREATE <kind> <name> …", and the views that are made anew with
 // each period.

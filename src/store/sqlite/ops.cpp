@@ -156,7 +156,16 @@ Duration Ops::KeepRecords(const std::string& queue) {
     );
 }
 
-void Ops::SetQueue(const QueueSettings& settings) {
+std::optional<QueueSettings> Ops::ChangeQueue(const QueueChange& change, std::string_view actor) {
+    const QueueSettings* known = QueueOf(change.name);
+    bool there = known != nullptr || std::ranges::any_of(lanes_.All(), [&](const Lane& lane) {
+                     return lane.queue == change.name;
+                 });
+    if (!there && !change.create) return std::nullopt;
+    QueueSettings settings = known != nullptr ? *known : QueueSettings{.name = change.name};
+    Apply(change, settings);
+    settings.changed_by = actor;
+    settings.changed_at = now_;
     auto millis = [](const std::optional<Duration>& duration) {
         return duration ? std::optional<std::int64_t>(duration->count()) : std::nullopt;
     };
@@ -167,9 +176,12 @@ void Ops::SetQueue(const QueueSettings& settings) {
             settings.cap,
             millis(settings.keep_complete),
             millis(settings.keep_dead),
-            millis(settings.keep_cancelled)
+            millis(settings.keep_cancelled),
+            settings.changed_by,
+            Micros(settings.changed_at)
         );
     queues_.reset();
+    return settings;
 }
 
 std::int64_t Ops::WaitingIn(const std::string& queue) {

@@ -70,7 +70,7 @@ public:
     std::vector<RetryReply> Discard(std::span<const TaskId> tasks, std::string_view actor);
     Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor);
 
-    void SetQueue(const QueueSettings& settings);
+    std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor);
     HousekeepReply Housekeep(const HousekeepRequest& request);  // all but the periods
     // Drops one period whose time is over; returns its table's name.
     std::optional<std::string> DropExpiredPeriod();

@@ -18,7 +18,7 @@ bool Changes(Operation operation) {
         case Operation::kRetry:
         case Operation::kDiscard:
         case Operation::kEdit:
-        case Operation::kSetQueue:
+        case Operation::kChangeQueue:
         case Operation::kHousekeep:
             return true;
         default:

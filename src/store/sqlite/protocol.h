@@ -48,7 +48,7 @@ enum class Operation : std::uint8_t {
     kAudit,
     kFinished,
     kExplain,
-    kSetQueue,
+    kChangeQueue,
     kQueues,
     kHousekeep,
     kCheck,

@@ -212,6 +212,8 @@ QueueSettings ReadQueue(const sqlite::Rows& rows) {
         .keep_complete = duration(3),
         .keep_dead = duration(4),
         .keep_cancelled = duration(5),
+        .changed_by = rows.IsNull(6) ? std::string() : rows.String(6),
+        .changed_at = OptionalTime(rows, 7),
     };
 }
 
@@ -250,12 +252,12 @@ bool IsRetry(const std::string& text) {
 }
 
 std::string TagsText(const std::vector<std::string>& tags) {
-    return tags.empty() ? std::string() : base::Json(tags).dump();
+    return tags.empty() ? std::string() : base::JsonList(tags);
 }
 
 std::vector<std::string> TagsOf(std::string_view text) {
     if (text.empty()) return {};
-    return base::Json::parse(text).get<std::vector<std::string>>();
+    return base::ReadJsonList(text);
 }
 
 std::string ErrorText(const TaskError& error) {
@@ -264,12 +266,12 @@ std::string ErrorText(const TaskError& error) {
     json["class"] = error.klass;
     json["stack"] = error.stack;
     json["retryable"] = error.retryable;
-    return json.dump(-1, ' ', false, base::OrderedJson::error_handler_t::replace);
+    return base::JsonText(json);
 }
 
 std::optional<TaskError> ErrorOf(std::string_view text) {
     if (text.empty()) return std::nullopt;
-    base::Json json = base::Json::parse(text);
+    base::Json json = base::ReadJson(text);
     TaskError error;
     json.at("message").get_to(error.message);
     json.at("class").get_to(error.klass);
@@ -284,12 +286,12 @@ std::string ProgressText(const Progress& progress) {
     json["done"] = progress.done;
     if (progress.total) json["total"] = *progress.total;
     json["message"] = progress.message;
-    return json.dump(-1, ' ', false, base::OrderedJson::error_handler_t::replace);
+    return base::JsonText(json);
 }
 
 std::optional<Progress> ProgressOf(std::string_view text) {
     if (text.empty()) return std::nullopt;
-    base::Json json = base::Json::parse(text);
+    base::Json json = base::ReadJson(text);
     Progress progress;
     json.at("step").get_to(progress.step);
     json.at("done").get_to(progress.done);

@@ -84,8 +84,10 @@ void ServeChange(
             return Reply<TaskId, TaskEdit, Text>(in, out, [&](auto& task, auto& edit, auto& actor) {
                 return s.Edit(task, edit, actor);
             });
-        case Operation::kSetQueue:
-            return Reply<QueueSettings, Text>(in, out, [&](auto& x, auto& a) { s.SetQueue(x, a); });
+        case Operation::kChangeQueue:
+            return Reply<QueueChange, Text>(in, out, [&](auto& x, auto& a) {
+                return s.ChangeQueue(x, a);
+            });
         case Operation::kHousekeep:
             return Reply<HousekeepRequest>(in, out, [&](auto& x) { return s.Housekeep(x); });
         default:

@@ -6,14 +6,6 @@
 
 namespace stint::store::lite {
 
-namespace {
-
-std::string ListText(const std::vector<std::string>& names) {
-    return base::Json(names).dump(-1, ' ', false, base::Json::error_handler_t::replace);
-}
-
-}  // namespace
-
 NodeId Ops::OpenSession(const NewSession& session, const Opener& opener) {
     CHECK(session.id.valid());
     auto node = Sql("node_seen").Scalar(session.hostname, Micros(now_));
@@ -43,8 +35,8 @@ NodeId Ops::OpenSession(const NewSession& session, const Opener& opener) {
                       session.hostname,
                       session.pid,
                       session.slots,
-                      ListText(session.queues),
-                      ListText(session.types),
+                      base::JsonList(session.queues),
+                      base::JsonList(session.types),
                       session.version,
                       Micros(now_),
                       Micros(now_),
@@ -75,7 +67,7 @@ RenewReply Ops::Renew(const RenewRequest& request) {
     SessionFacts* session = FindSession(request.session);
     if (session == nullptr || !IsLive(*session)) {
         // Never resurrected: a sweeper may be moving its tasks already.
-        for (const Held& held : request.held) reply.lost.push_back(held.task);
+        reply.lost = request.held;
         return reply;
     }
     reply.live = true;
@@ -100,9 +92,9 @@ RenewReply Ops::Renew(const RenewRequest& request) {
     for (const Held& held : request.held) {
         int flags = 0;
         if (!holds(held.task, held.token, &flags)) {
-            reply.lost.push_back(held.task);
+            reply.lost.push_back(held);
         } else if ((flags & kCancelRequested) != 0) {
-            reply.cancel_requested.push_back(held.task);
+            reply.cancel_requested.push_back(held);
         }
     }
     for (const ProgressUpdate& update : request.progress) {

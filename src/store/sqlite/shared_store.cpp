@@ -377,9 +377,14 @@ std::vector<Explanation> SharedStore::Explain(TaskId task, const ClaimRequest& c
     );
 }
 
-void SharedStore::SetQueue(const QueueSettings& settings, std::string_view actor) {
-    Do<void>(
-        Operation::kSetQueue, [&](DirectStore& s) { s.SetQueue(settings, actor); }, settings, actor
+std::optional<QueueSettings> SharedStore::ChangeQueue(
+    const QueueChange& change, std::string_view actor
+) {
+    return Do<std::optional<QueueSettings>>(
+        Operation::kChangeQueue,
+        [&](DirectStore& s) { return s.ChangeQueue(change, actor); },
+        change,
+        actor
     );
 }
 

@@ -56,7 +56,18 @@ void Fields(A& a, NodeRecord& x) {
 }
 template <class A>
 void Fields(A& a, QueueSettings& x) {
-    a(x.name, x.paused, x.cap, x.keep_complete, x.keep_dead, x.keep_cancelled);
+    a(x.name,
+      x.paused,
+      x.cap,
+      x.keep_complete,
+      x.keep_dead,
+      x.keep_cancelled,
+      x.changed_by,
+      x.changed_at);
+}
+template <class A>
+void Fields(A& a, QueueChange& x) {
+    a(x.name, x.paused, x.cap, x.keep_complete, x.keep_dead, x.keep_cancelled, x.create);
 }
 template <class A>
 void Fields(A& a, QueueRecord& x) {

@@ -5,14 +5,14 @@ SELECT id, tenant, queue, type FROM stint_lane;
 INSERT INTO stint_lane (tenant, queue, type) VALUES (?, ?, ?) RETURNING id;
 
 -- name: queue_list
-SELECT name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms FROM stint_queue;
+SELECT name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms, changed_by, changed_at FROM stint_queue;
 
 -- name: queue_set
-INSERT INTO stint_queue (name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO stint_queue (name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms, changed_by, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, cap = excluded.cap,
     keep_complete_ms = excluded.keep_complete_ms, keep_dead_ms = excluded.keep_dead_ms,
-    keep_cancelled_ms = excluded.keep_cancelled_ms;
+    keep_cancelled_ms = excluded.keep_cancelled_ms, changed_by = excluded.changed_by, changed_at = excluded.changed_at;
 
 -- name: type_list
 SELECT name, queue, priority, retry, timeout_ms, isolated, revision, updated_at FROM stint_type ORDER BY name;
