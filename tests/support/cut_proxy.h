@@ -52,6 +52,7 @@ public:
         down_ = true;
         while (open_ > 0) std::this_thread::yield();
     }
+    void ComeUp() { down_ = false; }
 
 private:
     static sockaddr_in Loopback(int port) {

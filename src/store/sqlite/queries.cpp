@@ -50,6 +50,12 @@ const Sections& AllSections() {
 
 }  // namespace
 
+std::vector<std::string_view> QueryNames() {
+    std::vector<std::string_view> names;
+    for (const auto& [name, text] : AllSections()) names.push_back(name);
+    return names;
+}
+
 std::string_view QueryText(std::string_view name) {
     auto found = AllSections().find(name);
     CHECK_WHY(found != AllSections().end(), name);

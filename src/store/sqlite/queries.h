@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sqlite/connection.h"
 
 namespace stint::store::lite {
 
+// Every one of them.
+std::vector<std::string_view> QueryNames();
 // The text of a query; a name that does not exist is our bug.
 std::string_view QueryText(std::string_view name);
 // The same for one period's tables: {p} is replaced by its number.

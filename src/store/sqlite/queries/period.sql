@@ -32,13 +32,14 @@ WHERE h.parent IS NOT NULL AND h.id BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM st
 LIMIT ?;
 
 -- name: audit_range
-SELECT min(task), max(task) FROM stint_audit_{p};
+-- One by one: only then each is a step into the index.
+SELECT (SELECT min(task) FROM stint_audit_{p}), (SELECT max(task) FROM stint_audit_{p});
 
 -- name: audit_carry
 INSERT INTO stint_audit_{q} SELECT * FROM stint_audit_{p} WHERE task = ?;
 
 -- name: attempt_range
-SELECT min(task), max(task) FROM stint_attempt_{p};
+SELECT (SELECT min(task) FROM stint_attempt_{p}), (SELECT max(task) FROM stint_attempt_{p});
 
 -- name: attempt_carry
 INSERT INTO stint_attempt_{q} SELECT * FROM stint_attempt_{p} WHERE task = ?;
