@@ -504,55 +504,6 @@ TEST_F(PostgresStoreTest, LeasesReachTheCallerWhenTheServerGoesAwayAfterTheirCom
     EXPECT_THROW(Claim(*remote), Unavailable);
 }
 
-// Only what is meant to see everything does: checks, lists, counts, and what housekeeping gathers.
-bool SeesEverything(std::string_view name) {
-    for (std::string_view start : {"check_", "list_", "counts_", "audit_all", "queues"}) {
-        if (name.starts_with(start)) return true;
-    }
-    return false;
-}
-
-TEST_F(PostgresStoreTest, TasksAndHistoryAreFoundByIndexesAlone) {
-    auto mine = Connect();
-    mine->Script("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan");
-    pg::Sql sql(schema_->name());
-    int looked_at = 0;
-    auto look = [&](std::string_view name, const Statement& statement) {
-        if (SeesEverything(name)) return;
-        SCOPED_TRACE(name);
-        // What stands for the claimer has the same types everywhere; others name theirs.
-        bool claimer = statement.sql.find("$1 session, $2 queues") != std::string::npos;
-        mine->Script(fmt::format(
-            "PREPARE look{} AS {}", claimer ? "(uuid, text[], text[], boolean)" : "", statement.sql
-        ));
-        int most = claimer ? 4 : 0;
-        while (statement.sql.find(fmt::format("${}::", most + 1)) != std::string::npos) ++most;
-        std::string nothing = most == 0 ? "" : "(NULL";
-        for (int i = 1; i < most; ++i) nothing += ", NULL";
-        if (most > 0) nothing += ")";
-        Rows plan = mine->Query(
-            Statement{"", "EXPLAIN (COSTS OFF) EXECUTE look" + nothing}, {}, Commits::kNo
-        );
-        mine->Script("DEALLOCATE look");
-        ++looked_at;
-        for (int i = 0; i < plan.size(); ++i) {
-            std::string line = plan.Text(i, 0);
-            std::size_t at = line.find("Seq Scan on ");
-            if (at == std::string::npos) continue;
-            std::string table = line.substr(at + 12);
-            if (table.starts_with("history_change") || table.starts_with("history_tally")) continue;
-            for (const char* large :
-                 {"live", "ready", "later", "past", "history", "audit", "attempt", "key_"}) {
-                EXPECT_FALSE(table.starts_with(large)) << name << ": " << line;
-            }
-        }
-    };
-#define X(name) look(#name, sql.name);
-    STINT_PG_QUERIES(X)
-#undef X
-    EXPECT_GT(looked_at, 50);
-}
-
 TEST_F(PostgresStoreTest, AClaimDoesNotWadeThroughWhatIsOverItsDeadline) {
     NewTask brief{.type = "t"};
     brief.start_by = store_->Now() + std::chrono::minutes{1};

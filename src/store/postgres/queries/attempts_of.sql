@@ -9,7 +9,7 @@ FROM $schema$.history h WHERE h.id = $1::bigint AND h.part = ANY ($3::int[]) AND
 UNION ALL
 SELECT u.task, coalesce(p.claim_no, 0) + 1, coalesce(p.attempt, 0) + 1, coalesce(p.generation, 1), 0, (u.flags & 64) <> 0, e.started_at, NULL,
     e.session, s.node, NULL, NULL, NULL, NULL
-FROM $schema$.lease e CROSS JOIN LATERAL unnest(e.ids, e.flags) u(task, flags) LEFT JOIN $schema$.past p ON p.task = u.task
-LEFT JOIN $schema$.session s ON s.id = e.session
+FROM $schema$.lease e CROSS JOIN LATERAL unnest(e.ids, e.flags) u(task, flags) LEFT JOIN $row past p u.task$
+LEFT JOIN $row session s e.session$
 WHERE u.task = $1::bigint
 ORDER BY 2

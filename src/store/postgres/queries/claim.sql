@@ -51,7 +51,8 @@ x AS MATERIALIZED (
         v.input, v.parent, v.policy, v.timeout_ms,
         coalesce(y.attempt, 0) + 1 AS attempt, coalesce(y.claim_no, 0) + 1 AS claim_no, coalesce(y.generation, 1) AS generation,
         coalesce(y.crash_count, 0) AS crash_count, coalesce(y.state, 0) AS from_state
-    FROM g JOIN $schema$.live v ON v.id = g.task LEFT JOIN $schema$.past y ON y.task = g.task),
+    FROM g JOIN $row live v g.task$
+    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.past f WHERE f.task = g.task AND (g.flags & 1) <> 0 OFFSET 0) y ON true),
 b AS (
     INSERT INTO $schema$.lease(key, started_at, deadline, session, ids, secrets, flags)
     SELECT ($6::bigint[])[(x.rn - 1) / 256 + 1], n.t, n.t + min(x.timeout_ms) * interval '1 millisecond', $1::uuid,
@@ -86,7 +87,7 @@ k AS MATERIALIZED (
 SELECT EXISTS (SELECT FROM s) AS session_live,
     EXISTS (SELECT FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
             WHERE l.suspect AND $passes lane$
-                AND EXISTS (SELECT FROM $schema$.ready r WHERE r.lane = l.id)) AS suspects_waiting,
+                AND EXISTS (SELECT FROM $schema$.ready r WHERE r.lane = l.id OFFSET 0)) AS suspects_waiting,
     CASE WHEN (SELECT count(*) FROM x) < $5::int THEN (
         SELECT min(w.due) FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue CROSS JOIN LATERAL (
             SELECT r.due FROM $schema$.later r WHERE r.lane = l.id AND NOT $passes due$ ORDER BY r.due LIMIT 1) w

@@ -2,12 +2,14 @@
 -- answer is not held with that token.
 -- $1 task, $2 key, $3 secret, $4 period, $5 output, $6 warning, $7 exit_code, $8 stderr_tail; $9 the distinct keys, sorted
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
-l AS MATERIALIZED (SELECT e.* FROM $schema$.lease e WHERE e.key = ANY ($9::bigint[]) ORDER BY e.key FOR UPDATE),
+l AS MATERIALIZED (
+    SELECT e.*, (SELECT s.node FROM $schema$.session s WHERE s.id = e.session) AS node
+    FROM $schema$.lease e WHERE e.key = ANY ($9::bigint[]) ORDER BY e.key FOR UPDATE),
 x AS MATERIALIZED (
     SELECT u.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::boolean[], $7::int[], $8::text[])
         u(task, key, secret, period, output, warning, exit_code, stderr_tail)),
 h AS MATERIALIZED (
-    SELECT l.key, u.task, u.secret, u.flags, l.session, l.started_at, x.task IS NOT NULL AS mine, x.period, x.output, x.warning,
+    SELECT l.key, u.task, u.secret, u.flags, l.session, l.node, l.started_at, x.task IS NOT NULL AS mine, x.period, x.output, x.warning,
         x.exit_code, x.stderr_tail
     FROM l CROSS JOIN LATERAL unnest(l.ids, l.secrets, l.flags) u(task, secret, flags)
     LEFT JOIN x ON x.task = u.task AND x.key = l.key AND x.secret = u.secret),
@@ -17,17 +19,20 @@ k AS MATERIALIZED (
     FROM h GROUP BY key HAVING bool_or(mine)),
 lu AS (UPDATE $schema$.lease e SET ids = k.ids, secrets = k.secrets, flags = k.flags FROM k WHERE e.key = k.key AND e.key = ANY ($9::bigint[]) AND k.ids IS NOT NULL),
 ld AS (DELETE FROM $schema$.lease e WHERE e.key = ANY (ARRAY(SELECT key FROM k WHERE ids IS NULL))),
-v AS (DELETE FROM $schema$.live z WHERE z.id = ANY (ARRAY(SELECT task FROM h WHERE mine)) RETURNING z.*),
-p AS (DELETE FROM $schema$.past z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 1) <> 0)) RETURNING z.*),
+-- Read here and deleted below, not read from what was deleted: a join with that is estimated by what the planner believes
+-- the table to hold, which may be nothing. Nobody else changes what the locked lease holds.
+o AS MATERIALIZED (
+    SELECT v.*, h.period, h.key, h.secret, h.session, h.node, h.started_at, h.flags AS lease_flags, h.output, h.warning, h.exit_code, h.stderr_tail,
+        coalesce(p.attempt, 0) + 1 AS attempt, coalesce(p.claim_no, 0) + 1 AS claim_no, coalesce(p.generation, 1) AS generation,
+        coalesce(p.crash_count, 0) AS crash_count, c.tenant, q.class_complete AS class, row_number() OVER () AS rn
+    FROM h JOIN $row live v h.task$ JOIN $schema$.lane c ON c.id = v.lane JOIN $schema$.queue q ON q.id = c.queue
+    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.past f WHERE f.task = h.task AND (h.flags & 1) <> 0 OFFSET 0) p ON true
+    WHERE h.mine),
+v AS (DELETE FROM $schema$.live z WHERE z.id = ANY (ARRAY(SELECT task FROM h WHERE mine))),
+p AS (DELETE FROM $schema$.past z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 1) <> 0))),
 u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 2) <> 0))),
 g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine))),
 w AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 4) <> 0))),
-o AS MATERIALIZED (
-    SELECT v.*, h.period, h.key, h.secret, h.session, h.started_at, h.flags AS lease_flags, h.output, h.warning, h.exit_code, h.stderr_tail,
-        coalesce(p.attempt, 0) + 1 AS attempt, coalesce(p.claim_no, 0) + 1 AS claim_no, coalesce(p.generation, 1) AS generation,
-        coalesce(p.crash_count, 0) AS crash_count, c.tenant, q.class_complete AS class, s.node, row_number() OVER () AS rn
-    FROM v JOIN h ON h.task = v.id AND h.mine JOIN $schema$.lane c ON c.id = v.lane JOIN $schema$.queue q ON q.id = c.queue
-    LEFT JOIN p ON p.task = v.id LEFT JOIN $schema$.session s ON s.id = h.session),
 i AS (
     INSERT INTO $schema$.history(part, id, pos, created_at, due_at, finished_at, claimed_at, lane, policy, flags, explicit, state, ending, attempt,
         claim_no, generation, crash_count, key, secret, session, node, warning, alone, exit_code, timeout_ms, parent, start_by, tags, unique_key,

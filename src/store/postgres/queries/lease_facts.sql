@@ -9,8 +9,8 @@ SELECT v.id, v.lane, v.policy, (v.flags | h.flags)::int, coalesce(p.attempt, 0),
     $schema$.now_(), v.timeout_ms, v.due_at, v.pos, v.created_at, v.explicit::int, coalesce(k.hostname, ''), coalesce(c.reason, '')
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) x(task, key, secret)
 JOIN h ON h.task = x.task AND h.key = x.key AND h.secret = x.secret
-JOIN $schema$.live v ON v.id = h.task
-LEFT JOIN $schema$.past p ON p.task = h.task
-LEFT JOIN $schema$.session s ON s.id = h.session
+JOIN $row live v h.task$
+LEFT JOIN $row past p h.task$
+LEFT JOIN $row session s h.session$
 LEFT JOIN $schema$.node_label k ON k.id = s.node
-LEFT JOIN $schema$.cancel_note c ON c.task = h.task
+LEFT JOIN $row cancel_note c h.task$

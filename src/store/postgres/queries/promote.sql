@@ -12,6 +12,6 @@ d AS MATERIALIZED (
         ORDER BY r.due, r.task LIMIT $5::int FOR UPDATE SKIP LOCKED) w
     LIMIT $5::int),
 g AS (DELETE FROM $schema$.later WHERE ctid = ANY (ARRAY(SELECT c FROM d)) RETURNING task, lane, flags),
-o AS MATERIALIZED (SELECT g.task, g.lane, g.flags, v.pos FROM g JOIN $schema$.live v ON v.id = g.task),
+o AS MATERIALIZED (SELECT g.task, g.lane, g.flags, v.pos FROM g JOIN $row live v g.task$),
 i AS (INSERT INTO $schema$.ready(lane, pos, task, flags) SELECT lane, pos, task, flags FROM o)
 SELECT lane, min(pos) FROM o GROUP BY lane
