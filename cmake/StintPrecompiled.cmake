@@ -1,6 +1,6 @@
 # Precompiled headers: what nearly every file includes from outside the project, read once per kind of
-# target. They halve a build from scratch. Builds without them (release, lint) see to it that each
-# file still includes what it uses.
+# target. They halve a build from scratch. The linter works without them, and so sees to it that
+# each file still includes what it uses.
 #
 # stint_precompiled(TARGET rooms|tests): TARGET has exactly the compile options of its kind.
 set(STINT_OUTSIDE_HEADERS

@@ -56,6 +56,10 @@ PLANTED = {
     "env": [("src/engine/a.cpp", 'std::getenv("X");\n', 1)],
     "new": [("src/engine/a.cpp", "auto* x = new Thing();\n", 1)],
     "delete": [("src/engine/a.cpp", "delete x;\n", 1), ("src/engine/a.cpp", "delete[] x;\n", 1)],
+    "json": [
+        ("src/engine/a.cpp", "return json.dump();\n", 1),
+        ("src/engine/a.cpp", "auto x = base::OrderedJson::parse(text);\n", 1),
+    ],
     "regex": [("src/engine/a.cpp", "std::regex x;\n", 1)],
     "stdout": [
         ("src/engine/a.cpp", 'printf("x");\n', 1),

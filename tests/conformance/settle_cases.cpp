@@ -355,5 +355,36 @@ TEST_P(Settles, FinishedTellsTheTerminalOnesAmongThoseAsked) {
     EXPECT_EQ(finished[1].reason, "given up");
 }
 
+TEST_P(Settles, OfTwoHoldersInOneBatchTheOneWhoHasTheTaskIsHeard) {
+    for (bool lost_first : {true, false}) {
+        TaskId task = Make();
+        Lease lost = ClaimOne({.session = OpenSession(1min)});
+        Advance(2min);
+        ReclaimAll();
+        Advance(1h);
+        Lease current = ClaimSuspect();
+        ASSERT_EQ(current.task, task);
+        std::vector<Settlement> batch = {
+            Outcome(lost, Kind::kComplete), Outcome(current, Kind::kComplete)};
+        if (!lost_first) std::swap(batch[0], batch[1]);
+        std::vector<SettleReply> replies = store.Settle(batch);
+        EXPECT_EQ(replies[lost_first ? 0 : 1].kind, SettleReply::Kind::kLost);
+        EXPECT_EQ(replies[lost_first ? 1 : 0].kind, SettleReply::Kind::kAccepted);
+        EXPECT_EQ(StateOf(task), State::kComplete);
+        // The same where it is no plain success.
+        task = Make();
+        lost = ClaimOne({.session = OpenSession(1min)});
+        Advance(2min);
+        ReclaimAll();
+        Advance(1h);
+        current = ClaimSuspect();
+        batch = {Outcome(lost, Kind::kDead), Outcome(current, Kind::kDead)};
+        if (!lost_first) std::swap(batch[0], batch[1]);
+        replies = store.Settle(batch);
+        EXPECT_EQ(replies[lost_first ? 0 : 1].kind, SettleReply::Kind::kLost);
+        EXPECT_EQ(replies[lost_first ? 1 : 0].kind, SettleReply::Kind::kAccepted);
+    }
+}
+
 }  // namespace
 }  // namespace stint::conformance

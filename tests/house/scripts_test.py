@@ -76,6 +76,26 @@ def release_is_built():
     return True
 
 
+class ReleaseBuild(unittest.TestCase):
+    """What ./test makes of a build that fails or warns."""
+
+    def outcome(self, build):
+        with tempfile.TemporaryDirectory() as logs:
+            function = re.search(r"^build_release\(\) \{.*?^\}", (ROOT / "test").read_text(), re.M | re.S)
+            script = f"""set -euo pipefail
+                logs={logs}
+                ninja() {{ :; }}
+                build() {{ {build}; }}
+                {function.group(0)}
+                if build_release >/dev/null; then echo ok; else echo failed; fi"""
+            return call("bash", "-c", script).stdout.strip()
+
+    def test_only_a_build_without_warnings_is_ok(self):
+        self.assertEqual(self.outcome("echo built"), "ok")
+        self.assertEqual(self.outcome("echo 'a.cpp:3: warning: unused' >&2"), "failed")
+        self.assertEqual(self.outcome("echo 'a.cpp:3: error: what' >&2; return 1"), "failed")
+
+
 class WarmRun(unittest.TestCase):
     def test_the_demo_runs_and_says_what_to_try(self):
         if not release_is_built():

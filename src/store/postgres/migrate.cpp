@@ -113,24 +113,58 @@ std::vector<std::string> PendingMigrations(const PostgresOptions& options) {
     return pending;
 }
 
+namespace {
+
+constexpr auto kMigrateFor = std::chrono::minutes{2};
+
+// True: done, by us or by somebody else. False: a lock was not to be had in time.
+bool TryToMigrate(Connection& connection, const PostgresOptions& options) {
+    try {
+        // Who waits for a table keeps everybody waiting who comes behind: so not for long.
+        connection.Script(fmt::format(
+            "BEGIN; SET LOCAL lock_timeout = '2s';"
+            "SELECT pg_advisory_xact_lock(hashtextextended('{}', 7000))",
+            options.schema
+        ));
+        // Somebody else may have done it while we waited.
+        int version = VersionOf(connection, options.schema);
+        RefuseNewer(version, options);
+        if (version == 0) connection.Script(Preamble(options.schema));
+        for (const Migration& migration : pg::Migrations()) {
+            if (migration.number > version) connection.Script(TextOf(migration, options.schema));
+        }
+        connection.Script("COMMIT");
+        return true;
+    } catch (const postgres::SqlError& error) {
+        connection.Script("ROLLBACK");
+        if (error.sqlstate() != "55P03") throw;  // lock_not_available
+        return false;
+    }
+}
+
+}  // namespace
+
 void MigratePostgres(const PostgresOptions& options) {
     std::unique_ptr<Connection> connection = Connect(options);
     // Most starts find nothing to do and need no lock.
     int version = VersionOf(*connection, options.schema);
     RefuseNewer(version, options);
     if (version == PostgresSchemaVersion()) return;
+    base::Clock& clock = base::SystemClock();
+    base::Instant until = clock.Now() + kMigrateFor;
     try {
-        connection->Script(fmt::format(
-            "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('{}', 7000))", options.schema
-        ));
-        // Somebody else may have done it while we waited.
-        version = VersionOf(*connection, options.schema);
-        RefuseNewer(version, options);
-        if (version == 0) connection->Script(Preamble(options.schema));
-        for (const Migration& migration : pg::Migrations()) {
-            if (migration.number > version) connection->Script(TextOf(migration, options.schema));
+        while (!TryToMigrate(*connection, options)) {
+            if (clock.Now() >= until) {
+                throw Unavailable(fmt::format(
+                    "the schema \"{}\" could not be changed for two minutes: a transaction keeps "
+                    "its "
+                    "tables (see pg_stat_activity for what has been open for long); end it, then "
+                    "run: stint store migrate",
+                    options.schema
+                ));
+            }
+            pg::Pause(std::chrono::milliseconds{500});
         }
-        connection->Script("COMMIT");
     } catch (const postgres::ConnectionLost& lost) {
         throw Unavailable(lost.what());
     } catch (const postgres::OutcomeUnknown& unknown) {

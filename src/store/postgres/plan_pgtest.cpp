@@ -133,8 +133,8 @@ TEST_F(PlanTest, ATableFullOfDeadRowsIsNotReadAsAWholeInsteadOfByKey) {
     }
     ForEach([&](std::string_view name, const std::vector<std::string>& plan) {
         for (std::size_t i = 0; i < plan.size(); ++i) {
-            std::size_t using_at = plan[i].find("Scan using "), on = plan[i].find(" on ", using_at);
-            if (using_at == std::string::npos || on == std::string::npos) continue;
+            std::size_t scan = plan[i].find("Scan "), on = plan[i].find(" on ", scan);
+            if (plan[i].find(" using ") == std::string::npos || on == std::string::npos) continue;
             if (!Grows(std::string_view(plan[i]).substr(on + 4))) continue;
             bool by_key = false;
             for (std::size_t k = i + 1; k < plan.size(); ++k) {
@@ -145,6 +145,31 @@ TEST_F(PlanTest, ATableFullOfDeadRowsIsNotReadAsAWholeInsteadOfByKey) {
         }
     });
     old->Script("ROLLBACK");
+}
+
+// It is written out once more because a view cannot choose how it is read.
+TEST_F(PlanTest, TheQueryOfLiveTasksHasTheColumnsOfTheView) {
+    pg::Sql sql(schema_->name());
+    connection_->Script(fmt::format(
+        "CREATE TEMP TABLE of_view AS SELECT * FROM {}.record_live_ WITH NO DATA;"
+        "PREPARE look AS {}; CREATE TEMP TABLE of_query AS EXECUTE look(NULL) WITH NO DATA",
+        schema_->name(),
+        sql.live_of.sql
+    ));
+    auto columns = [&](const char* table) {
+        return connection_
+            ->Query(
+                Statement{
+                    "",
+                    "SELECT array_agg(column_name || ' ' || udt_name ORDER BY ordinal_position) "
+                    "FROM information_schema.columns WHERE table_name = $1"},
+                postgres::Params().Text(table),
+                Commits::kNo
+            )
+            .Texts(0, 0);
+    };
+    EXPECT_GT(columns("of_view").size(), 20u);
+    EXPECT_EQ(columns("of_view"), columns("of_query"));
 }
 
 }  // namespace

@@ -104,11 +104,11 @@ void AddTokens(Params& params, const Range& held) {
 }
 
 Params ProgressParams(const std::vector<ProgressUpdate>& updates) {
-    // The last one of a task counts.
-    std::map<TaskId, ProgressUpdate> last;
-    for (const ProgressUpdate& update : updates) last[update.task] = update;
+    // The last one of a holder counts.
+    std::map<std::pair<TaskId, LeaseToken>, ProgressUpdate> last;
+    for (const ProgressUpdate& update : updates) last[{update.task, update.token}] = update;
     std::vector<ProgressUpdate> unique;
-    for (auto& [task, update] : last) unique.push_back(std::move(update));
+    for (auto& [holder, update] : last) unique.push_back(std::move(update));
     Params params;
     AddTokens(params, unique);
     ArrayOf step(oid::kText), done(oid::kInt8), total(oid::kInt8), message(oid::kText);

@@ -92,20 +92,22 @@ std::vector<SettleReply> PostgresStore::SettleIn(
     std::vector<SettleReply> replies(
         settlements.size(), SettleReply{SettleReply::Kind::kLost, State::kOpen}
     );
-    // Only the first outcome of a task can be accepted; those behind it have lost by then.
+    // Only the first outcome of a holder can be accepted; those behind it have lost by then. Of one
+    // task there may be two holders, one of which has lost it.
     std::vector<std::size_t> successes, others;
-    std::unordered_map<TaskId, std::size_t> seen;
+    std::unordered_map<LeaseToken, std::size_t> seen;
+    std::vector<std::int64_t> locked;
     for (std::size_t i = 0; i < settlements.size(); ++i) {
-        if (!settlements[i].token.valid() || !seen.emplace(settlements[i].task, i).second) continue;
-        (IsPlainSuccess(settlements[i]) ? successes : others).push_back(i);
+        const Settlement& settlement = settlements[i];
+        if (!settlement.token.valid() || !seen.emplace(settlement.token, i).second) continue;
+        (IsPlainSuccess(settlement) ? successes : others).push_back(i);
+        locked.push_back(KeyOf(settlement.token));
     }
     std::vector<Piece> pieces =
         Pieces(successes, [&](std::size_t i) { return settlements[i].output.size(); });
-    if (pieces.size() + (others.empty() ? 0 : 1) > 1) {
-        std::vector<std::int64_t> keys;
-        for (const Settlement& settlement : settlements) keys.push_back(KeyOf(settlement.token));
+    if (!locked.empty()) {
         Params params;
-        AddInts(params, Sorted(std::move(keys)));
+        AddInts(params, Sorted(std::move(locked)));
         transaction.Defer(db_.sql.lock_leases, std::move(params));
     }
     for (const Piece& piece : pieces) {
@@ -126,7 +128,8 @@ std::vector<SettleReply> PostgresStore::SettleIn(
         AddInts(params, secrets);
         Changes changes(catalog_);
         for (const Facts& facts : ReadFacts(transaction.Query(db_.sql.lease_facts, params))) {
-            std::size_t i = seen.at(facts.id);
+            std::size_t i = seen.at(facts.token);
+            if (settlements[i].task != facts.id) continue;
             replies[i] = SettleOne(facts, settlements[i], changes);
         }
         changes.Defer(transaction, db_.sql);
@@ -158,10 +161,10 @@ void PostgresStore::SettleComplete(
     ArrayOf task(oid::kInt8), key(oid::kInt8), secret(oid::kInt8), period(oid::kInt4),
         output(oid::kText), warning(oid::kBool), code(oid::kInt4), tail(oid::kText);
     std::vector<std::int64_t> keys;
-    std::unordered_map<std::int64_t, std::size_t> index;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> index;  // by task and key
     for (std::size_t i : which) {
         const Settlement& settlement = settlements[i];
-        index[settlement.task.value()] = i;
+        index[{settlement.task.value(), KeyOf(settlement.token)}] = i;
         keys.push_back(KeyOf(settlement.token));
         task.Int(settlement.task.value());
         key.Int(KeyOf(settlement.token));
@@ -179,7 +182,8 @@ void PostgresStore::SettleComplete(
     AddInts(params, Sorted(keys));
     Rows rows = transaction.Query(db_.sql.complete, params);
     for (int i = 0; i < rows.size(); ++i) {
-        replies[index.at(rows.Int(i, 0))] = {SettleReply::Kind::kAccepted, State::kComplete};
+        std::size_t of = index.at({rows.Int(i, 0), rows.Int(i, 1)});
+        replies[of] = {SettleReply::Kind::kAccepted, State::kComplete};
     }
 }
 

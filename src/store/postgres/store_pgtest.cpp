@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <libpq-fe.h>
 
+#include <array>
 #include <functional>
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -58,6 +60,18 @@ protected:
         Settlement done{.task = lease.task, .token = lease.token, .session = session_};
         done.output = "1";
         return done;
+    }
+    // Until some session of this schema waits for a lock that another holds.
+    void WaitForALock(Connection& connection) {
+        const Statement waiting{
+            "",
+            fmt::format(
+                "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT "
+                "l.granted AND a.query LIKE '%{}%'",
+                schema_->name()
+            )};
+        while (connection.Query(waiting, {}, Commits::kNo).Int(0, 0) == 0)
+            std::this_thread::yield();
     }
     std::string Through(const stint::testing::CutProxy& proxy) {
         return stint::testing::WithParameter(
@@ -502,6 +516,53 @@ TEST_F(PostgresStoreTest, LeasesReachTheCallerWhenTheServerGoesAwayAfterTheirCom
     EXPECT_EQ(leases[0].type, "t");
     EXPECT_EQ(leases[0].retry.max_attempts, 7);
     EXPECT_THROW(Claim(*remote), Unavailable);
+}
+
+// ---- what is written while a settlement waits for its lease -------------------------------------
+
+TEST_F(PostgresStoreTest, ACancelThatASettlementWaitsForKeepsItsReason) {
+    Make();
+    Lease lease = Claim(*store_).at(0);
+    pg::Sql sql(schema_->name());
+    auto canceller = Connect();
+    canceller->Script("BEGIN");
+    Params cancel;
+    postgres::AddInts(cancel, std::array{lease.task.value()});
+    cancel.Text("no longer wanted");
+    canceller->Query(Statement{"", sql.cancel_running.sql}, cancel, Commits::kNo);
+    Settlement failed = Done(lease);
+    failed.kind = Settlement::Kind::kRetry;
+    failed.end = AttemptEnd::kFailed;
+    auto settling = std::async(std::launch::async, [&] { return store_->Settle({&failed, 1}); });
+    WaitForALock(*canceller);
+    canceller->Script("COMMIT");
+    EXPECT_EQ(settling.get().at(0).state, State::kCancelled);
+    EXPECT_EQ(store_->Get(lease.task)->reason, "no longer wanted");
+}
+
+TEST_F(PostgresStoreTest, ProgressThatASettlementWaitsForIsNotLeftBehind) {
+    Make();
+    Lease lease = Claim(*store_).at(0);
+    pg::Sql sql(schema_->name());
+    auto reporter = Connect();
+    // What a heartbeat does, up to its commit.
+    reporter->Script(fmt::format(
+        "BEGIN; SELECT FROM {0}.lease FOR SHARE;"
+        "INSERT INTO {0}.progress(task, secret, step, done, message) VALUES ({1}, 1, 's', 1, '')",
+        schema_->name(),
+        lease.task.value()
+    ));
+    Settlement done = Done(lease);
+    auto settling = std::async(std::launch::async, [&] { return store_->Settle({&done, 1}); });
+    WaitForALock(*reporter);
+    reporter->Script("COMMIT");
+    EXPECT_EQ(settling.get().at(0).kind, SettleReply::Kind::kAccepted);
+    Rows left = reporter->Query(
+        Statement{"", fmt::format("SELECT count(*) FROM {}.progress", schema_->name())},
+        {},
+        Commits::kNo
+    );
+    EXPECT_EQ(left.Int(0, 0), 0);
 }
 
 TEST_F(PostgresStoreTest, AClaimDoesNotWadeThroughWhatIsOverItsDeadline) {

@@ -1,5 +1,6 @@
 -- Success, the common ending: leaves the lease, moves to history, one audit row per batch. An id that is missing in the
--- answer is not held with that token.
+-- answer is not held with that token. The leases were locked by an earlier statement: what others did to them, and what else
+-- they wrote meanwhile, is seen here.
 -- $1 task, $2 key, $3 secret, $4 period, $5 output, $6 warning, $7 exit_code, $8 stderr_tail; $9 the distinct keys, sorted
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 l AS MATERIALIZED (
@@ -49,4 +50,4 @@ a AS (
     SELECT $schema$.day_(n.t), nextval('$schema$.audit_seq'), n.t, o.tenant, 3, 1, 4, o.attempt, o.generation, o.session, 'worker', o.span, o.ids
     FROM n, (SELECT tenant, attempt, generation, session, int8range(min(id), max(id), '[]') AS span, array_agg(id) AS ids
              FROM o GROUP BY tenant, attempt, generation, session, (rn - 1) / 500) o)
-SELECT task FROM h WHERE mine
+SELECT task, key FROM h WHERE mine

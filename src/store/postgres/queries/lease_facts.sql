@@ -1,4 +1,5 @@
--- Locks the leases and tells all about the tasks in them that are held with the given tokens.
+-- Tells all about the tasks that are held with the given tokens. The leases were locked by an earlier statement: what others
+-- wrote before they let go of them is seen here.
 -- $1 distinct keys, sorted; $2 task, $3 key, $4 secret
 WITH l AS MATERIALIZED (SELECT e.* FROM $schema$.lease e WHERE e.key = ANY ($1::bigint[]) ORDER BY e.key FOR UPDATE),
 h AS MATERIALIZED (
