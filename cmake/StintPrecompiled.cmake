@@ -16,7 +16,7 @@ if(STINT_PRECOMPILED)
 endif()
 
 function(stint_precompiled target kind)
-    if(NOT STINT_PRECOMPILED)
+    if(NOT STINT_PRECOMPILED OR (kind STREQUAL "tests" AND NOT STINT_TESTS))
         return()
     endif()
     if(NOT TARGET precompiled_${kind})

@@ -1,4 +1,6 @@
 // The parent's side of an isolated attempt.
+#include <fmt/format.h>
+
 #include <poll.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ Child Launch(const Isolation& isolation, Wires& wires) {
     request.argv = {"stint-isolated", std::string(kMarker)};
     request.env.emplace();
     for (char** entry = environ; *entry != nullptr; ++entry) request.env->emplace_back(*entry);
-    request.env->push_back(std::string(kMarkerVariable) + "=1");
+    request.env->push_back(fmt::format("{}=1", kMarkerVariable));
     request.fds = {{output.write.get(), 1}, {output.write.get(), 2}, {theirs.get(), kChildSocket}};
     // The memory limit is set by the child itself, once it is up: before, it would also have to fit
     // what the dynamic linker and sanitizers reserve.
