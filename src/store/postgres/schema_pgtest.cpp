@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <climits>
 #include <thread>
 
 #include "conformance/view_columns.h"
@@ -57,6 +58,7 @@ protected:
         }
         return "";
     }
+    int BlocksOfCounting();  // of a queue with a cap of 10
     // One task that was claimed, failed, claimed again and completed.
     TaskId Lived(Store& store) {
         NewTask task{.type = "t", .input = R"({"a":1})"};
@@ -301,6 +303,18 @@ TEST_F(SchemaTest, ACountThatIsWrongIsFound) {
     EXPECT_THAT(wrong(), HasSubstr("complete: counted 3, there are 0"));
 }
 
+int SchemaTest::BlocksOfCounting() {
+    Rows plan =
+        Ask("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT $s.waiting_(id, "
+            "10) FROM $s.queue WHERE name = 'q'");
+    for (int i = 0; i < plan.size(); ++i) {
+        std::string line = plan.Text(i, 0);
+        std::size_t at = line.find("hit=");
+        if (at != std::string::npos) return std::stoi(line.substr(at + 4));
+    }
+    return -1;
+}
+
 TEST_F(SchemaTest, ACapIsCheckedByCountingNoFurther) {
     auto store = OpenPostgresStore(options_);
     store->SetQueue({.name = "q", .cap = 10}, "me");
@@ -311,15 +325,10 @@ TEST_F(SchemaTest, ACapIsCheckedByCountingNoFurther) {
     EXPECT_EQ(Ask("SELECT $s.waiting_(id, 10) FROM $s.queue WHERE name = 'q'").Int(0, 0), 2);
     Ask("INSERT INTO $s.ready SELECT r.pos + n, r.task + n, r.lane, 0 FROM $s.ready r, "
         "generate_series(1, 50000) n");
-    Rows plan =
-        Ask("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, SUMMARY OFF, COSTS OFF) SELECT $s.waiting_(id, "
-            "10) FROM $s.queue WHERE name = 'q'");
-    int blocks = -1;
-    for (int i = 0; i < plan.size(); ++i) {
-        std::string line = plan.Text(i, 0);
-        if (line.find("hit=") != std::string::npos && blocks < 0)
-            blocks = std::stoi(line.substr(line.find("hit=") + 4));
-    }
+    // The least of some tries: what a server has to look up in its catalogs again, because somebody
+    // analysed a table meanwhile, counts as well.
+    int blocks = INT_MAX;
+    for (int i = 0; i < 5; ++i) blocks = std::min(blocks, BlocksOfCounting());
     EXPECT_EQ(store->Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kQueueFull);
     EXPECT_GE(blocks, 1);
     EXPECT_LE(blocks, 100);
