@@ -89,7 +89,7 @@ function(stint_test name)
         set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
     endif()
     if(NOT ARG_TIMEOUT)
-        set(ARG_TIMEOUT 120)
+        set(ARG_TIMEOUT 300)  # for what hangs: a busy machine may take its time
     endif()
     set_tests_properties(${name} PROPERTIES
         LABELS "${labels}"
