@@ -90,7 +90,8 @@ protected:
 TEST_F(SchemaTest, TheViewsHaveTheColumnsOfTheContract) {
     for (const conformance::ViewContract& view : conformance::ViewContracts()) {
         std::vector<std::string> columns;
-        for (const auto& [name, type] : view.columns) columns.push_back(name + " " + type);
+        for (const auto& [name, type] : view.columns)
+            columns.push_back(fmt::format("{} {}", name, type));
         EXPECT_EQ(ColumnsOf(view.name), columns) << view.name;
     }
 }
@@ -209,7 +210,7 @@ TEST_F(SchemaTest, AttemptsOutliveTheirPeriodWhileATaskOfTheNextIsThere) {
 TEST_F(SchemaTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
     std::vector<std::string> logged;
     options_.log = base::Logger(
-        [&](const LogRecord& record) { logged.push_back(std::string(record.message)); }, "postgres"
+        [&](const LogRecord& record) { logged.emplace_back(record.message); }, "postgres"
     );
     auto store = OpenPostgresStore(options_);
     auto submit = [&](const std::string& more) {
