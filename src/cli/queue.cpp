@@ -23,7 +23,7 @@ int ListQueues(Invocation& invocation, const NoOptions&) {
     node::Client client = invocation.LookAtStore();
     Listing listing;
     listing.name = "queues";
-    listing.headers = {"QUEUE", "STATE", "WAITING", "RUNNING", "CAP"};
+    listing.headers = {"QUEUE", "STATE", "WAITING", "RUNNING", "CAP", "CHANGED BY"};
     for (const model::QueueRecord& queue : client.Queues()) {
         bool paused = queue.settings.paused;
         listing.rows.push_back(
@@ -31,7 +31,8 @@ int ListQueues(Invocation& invocation, const NoOptions&) {
              {paused ? "paused" : "open", paused ? Tint::kWarn : Tint::kGood},
              {std::to_string(queue.waiting)},
              {std::to_string(queue.running)},
-             {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"}}
+             {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"},
+             {queue.settings.changed_by.empty() ? "-" : queue.settings.changed_by}}
         );
         listing.objects.push_back(node::ToJson(queue));
         listing.ids.push_back(queue.settings.name);

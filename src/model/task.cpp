@@ -139,4 +139,23 @@ std::string_view SessionStateName(SessionState state) {
     return kNames.at(static_cast<std::size_t>(state));
 }
 
+void Apply(const QueueChange& change, QueueSettings& settings) {
+    if (change.paused) settings.paused = *change.paused;
+    if (change.cap) settings.cap = *change.cap;
+    if (change.keep_complete) settings.keep_complete = *change.keep_complete;
+    if (change.keep_dead) settings.keep_dead = *change.keep_dead;
+    if (change.keep_cancelled) settings.keep_cancelled = *change.keep_cancelled;
+}
+
+QueueChange ChangeTo(const QueueSettings& settings) {
+    return {
+        .name = settings.name,
+        .paused = settings.paused,
+        .cap = settings.cap,
+        .keep_complete = settings.keep_complete,
+        .keep_dead = settings.keep_dead,
+        .keep_cancelled = settings.keep_cancelled,
+    };
+}
+
 }  // namespace stint::model

@@ -115,8 +115,6 @@ std::vector<std::string> PendingMigrations(const PostgresOptions& options) {
 
 namespace {
 
-constexpr auto kMigrateFor = std::chrono::minutes{2};
-
 // True: done, by us or by somebody else. False: a lock was not to be had in time.
 bool TryToMigrate(Connection& connection, const PostgresOptions& options) {
     try {
@@ -151,16 +149,17 @@ void MigratePostgres(const PostgresOptions& options) {
     RefuseNewer(version, options);
     if (version == PostgresSchemaVersion()) return;
     base::Clock& clock = base::SystemClock();
-    base::Instant until = clock.Now() + kMigrateFor;
+    base::Instant until = clock.Now() + options.migrate_for;
     try {
         while (!TryToMigrate(*connection, options)) {
             if (clock.Now() >= until) {
                 throw Unavailable(fmt::format(
-                    "the schema \"{}\" could not be changed for two minutes: a transaction keeps "
-                    "its "
-                    "tables (see pg_stat_activity for what has been open for long); end it, then "
-                    "run: stint store migrate",
-                    options.schema
+                    "schema \"{}\" could not be brought up to date for {} s: another session keeps "
+                    "its tables, or is changing it right now; pg_stat_activity shows which "
+                    "transaction has been open for long. End it or let it finish, then run: stint "
+                    "store migrate",
+                    options.schema,
+                    std::chrono::ceil<std::chrono::seconds>(options.migrate_for).count()
                 ));
             }
             pg::Pause(std::chrono::milliseconds{500});

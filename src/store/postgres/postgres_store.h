@@ -18,6 +18,8 @@ struct PostgresOptions {
     base::Random& random = base::SystemRandom();
     base::Logger log = {};
     bool migrate = true;  // create the schema, or bring an older one up to date
+    // How long it is tried again where another session keeps the tables, two seconds at a time.
+    Duration migrate_for = std::chrono::minutes{2};
     // Connections at the most, each opened when first needed; few, whatever the number of slots.
     int connections = 4;  // for all that has none of its own below
     int reserved = 1;     // for what is looked up while another is in use
@@ -40,7 +42,8 @@ std::unique_ptr<Store> OpenPostgresStore(const PostgresOptions& options);
 
 // What migrating would run, in order; empty when the schema is up to date. Changes nothing.
 std::vector<std::string> PendingMigrations(const PostgresOptions& options);
-// Runs it. Several nodes may do so at once: one works, the others wait for it.
+// Runs it. Several nodes may do so at once: one works, the others wait for it. Throws Unavailable
+// when that was not possible in time.
 void MigratePostgres(const PostgresOptions& options);
 // The schema version of this program.
 int PostgresSchemaVersion();

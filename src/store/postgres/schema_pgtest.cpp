@@ -1,4 +1,4 @@
-// The schema as others see it: migrations, views, the audit log's lock, submitting from SQL.
+// The schema as others see it: views, the audit log's lock, submitting from SQL.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -755,106 +755,6 @@ TEST_F(SchemaTest, AProducerNeedsNothingButTheFunction) {
     connection.Script(In(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", role)));
     EXPECT_EQ(created, "created");
     EXPECT_THAT(refused, HasSubstr("permission denied"));
-}
-
-// ---- migrations --------------------------------------------------------------------------------
-
-class MigrationTest : public ::testing::Test {
-protected:
-    void SetUp() override {
-        SKIP_WITHOUT_POSTGRES();
-        options_.url = stint::testing::TestPostgresUrl();
-        options_.schema = fmt::format("test_migration_{}", getpid());
-        postgres::ConnectOptions connect;
-        connect.url = options_.url;
-        connection_ = Connection::Open(connect);
-        Drop();
-    }
-    void TearDown() override {
-        if (connection_) Drop();
-    }
-    void Drop() { connection_->Script("DROP SCHEMA IF EXISTS " + options_.schema + " CASCADE"); }
-    bool Exists() {
-        Statement there{"", "SELECT to_regnamespace($1) IS NOT NULL"};
-        return connection_->Query(there, Params().Text(options_.schema), Commits::kNo).Bool(0, 0);
-    }
-
-    PostgresOptions options_;
-    std::unique_ptr<Connection> connection_;
-};
-
-TEST_F(MigrationTest, ADryRunTellsAndChangesNothing) {
-    std::vector<std::string> pending = PendingMigrations(options_);
-    EXPECT_EQ(static_cast<int>(pending.size()), PostgresSchemaVersion() + 1);
-    EXPECT_THAT(pending.at(1), HasSubstr("CREATE TABLE \"" + options_.schema + "\".live("));
-    EXPECT_THAT(pending.at(1), Not(HasSubstr("$schema$")));
-    EXPECT_FALSE(Exists());
-    MigratePostgres(options_);
-    EXPECT_THAT(PendingMigrations(options_), IsEmpty());
-}
-
-TEST_F(MigrationTest, WhatTheDryRunPrintsIsWhatIsNeeded) {
-    for (const std::string& text : PendingMigrations(options_)) connection_->Script(text);
-    EXPECT_THAT(PendingMigrations(options_), IsEmpty());
-    options_.migrate = false;
-    EXPECT_EQ(OpenPostgresStore(options_)->Info().schema, PostgresSchemaVersion());
-}
-
-TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
-    std::vector<std::string> errors(4);
-    {
-        std::vector<std::jthread> nodes;
-        for (std::string& error : errors) {
-            nodes.emplace_back([this, &error] {
-                try {
-                    OpenPostgresStore(options_)->Now();
-                } catch (const std::exception& broke) {
-                    error = broke.what();
-                }
-            });
-        }
-    }
-    EXPECT_THAT(errors, ::testing::Each(""));
-    Statement count{"", "SELECT count(*) FROM " + options_.schema + ".migration"};
-    EXPECT_EQ(connection_->Query(count, {}, Commits::kNo).Int(0, 0), PostgresSchemaVersion());
-}
-
-TEST_F(MigrationTest, TheIdentityIsMadeOnceAndSurvivesMigrations) {
-    // A schema from before there were identities.
-    for (const std::string& text : PendingMigrations(options_)) {
-        if (text.starts_with("-- 004 identity")) break;
-        connection_->Script(text);
-    }
-    std::string identity = OpenPostgresStore(options_)->Info().identity;
-    EXPECT_EQ(identity.size(), 32u);
-    MigratePostgres(options_);
-    EXPECT_EQ(OpenPostgresStore(options_)->Info().identity, identity);
-}
-
-TEST_F(MigrationTest, ANewerSchemaIsRefusedClearly) {
-    MigratePostgres(options_);
-    connection_->Script(
-        "INSERT INTO " + options_.schema + ".migration(number, name) VALUES (9999, 'future')"
-    );
-    try {
-        OpenPostgresStore(options_);
-        FAIL();
-    } catch (const WrongSchema& wrong) {
-        EXPECT_THAT(wrong.what(), HasSubstr("version 9999"));
-        EXPECT_THAT(wrong.what(), HasSubstr("newer program"));
-    }
-}
-
-TEST_F(MigrationTest, AMissingSchemaIsNotMadeUnasked) {
-    options_.migrate = false;
-    EXPECT_THROW(OpenPostgresStore(options_), WrongSchema);
-    EXPECT_FALSE(Exists());
-}
-
-TEST_F(MigrationTest, ABadNameIsRefusedBeforeAnythingIsSent) {
-    PostgresOptions bad = options_;
-    bad.schema = "x\"; DROP SCHEMA public; --";
-    EXPECT_THROW(OpenPostgresStore(bad), std::runtime_error);
 }
 
 }  // namespace
