@@ -93,9 +93,10 @@ TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
 
 TEST_F(MigrationTest, WaitsForATableWithoutKeepingOthersFromIt) {
     MakeUpTo("006 queue_changed");
+    std::future<void> migrating;  // outlives the reader: should this fail, it is not stuck
     auto reader = Connect();
     reader->Script("BEGIN; SELECT FROM " + options_.schema + ".queue");
-    auto migrating = std::async(std::launch::async, [this] { MigratePostgres(options_); });
+    migrating = std::async(std::launch::async, [this] { MigratePostgres(options_); });
     Statement waiting{
         "", "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = to_regclass($1)"};
     Params queue = Params().Text(options_.schema + ".queue");
@@ -103,7 +104,7 @@ TEST_F(MigrationTest, WaitsForATableWithoutKeepingOthersFromIt) {
         std::this_thread::yield();
     }
     // Behind who waits for all of a table, everybody waits; so it gives up now and then.
-    connection_->Script("SET statement_timeout = '60s'; SELECT FROM " + options_.schema + ".queue");
+    connection_->Script("SET statement_timeout = '20s'; SELECT FROM " + options_.schema + ".queue");
     EXPECT_EQ(migrating.wait_for(std::chrono::seconds{0}), std::future_status::timeout);
     reader->Script("COMMIT");
     migrating.get();
