@@ -60,7 +60,9 @@ struct Bench {
     }
 
     // Returns the id of the last one.
-    TaskId Fill(std::size_t count, model::NewTask like = {.type = "bench", .input = "{\"n\":1}"}) {
+    TaskId Fill(
+        std::size_t count, const model::NewTask& like = {.type = "bench", .input = "{\"n\":1}"}
+    ) {
         std::vector<model::NewTask> tasks(std::min(count, kSubmitBatch), like);
         TaskId last;
         for (std::size_t done = 0; done < count; done += tasks.size()) {

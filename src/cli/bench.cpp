@@ -200,7 +200,7 @@ int Drain(Invocation& invocation, const BenchOptions& options) {
     result["prefetch"] = prefetch;
     result["complete"] = complete;
     result["seconds"] = seconds;
-    result["tasks_per_s"] = complete / seconds;
+    result["tasks_per_s"] = static_cast<double>(complete) / seconds;
     result["canary_commits_per_s"] = canary;
     bench.Print(result);
     bench.Finish();

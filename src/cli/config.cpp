@@ -14,7 +14,7 @@ int ShowConfig(Invocation& invocation, const ConfigOptions& options) {
     Listing listing;
     listing.name = "settings";
     listing.headers = {"SETTING", "VALUE"};
-    if (options.origin) listing.headers.push_back("ORIGIN");
+    if (options.origin) listing.headers.emplace_back("ORIGIN");
     for (const node::SettingSpec& spec : node::SettingSpecs()) {
         node::Setting setting = invocation.config().Get(spec.key);
         if (spec.key == "store") setting.value = node::WithoutSecrets(setting.value);

@@ -1,9 +1,8 @@
 // SIGINT and SIGTERM as a stop token, for commands that wait or clean up.
 #pragma once
 
-#include <signal.h>
-
 #include <atomic>
+#include <csignal>
 #include <stop_token>
 #include <thread>
 

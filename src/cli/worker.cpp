@@ -1,10 +1,10 @@
 // stint worker start | list
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -55,7 +55,11 @@ stint::Options EngineOptions(const Invocation& invocation) {
 // looks a retry may have become due.
 class IdleWatch {
 public:
-    IdleWatch(node::Client client, std::vector<std::string> queues, std::vector<std::string> types)
+    IdleWatch(
+        node::Client client,
+        const std::vector<std::string>& queues,
+        const std::vector<std::string>& types
+    )
         : client_(std::move(client)),
           thread_([=, this](std::stop_token stop) { Watch(stop, queues, types); }) {}
 

@@ -17,7 +17,7 @@ constexpr int kLongestClearPause = 16;  // times clear_for
 }
 
 Claimer::Claimer(
-    Parts parts,
+    const Parts& parts,
     const Registry& registry,
     AttemptTable& attempts,
     Session& session,

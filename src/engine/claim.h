@@ -34,7 +34,7 @@ public:
     };
 
     Claimer(
-        Parts parts,
+        const Parts& parts,
         const Registry& registry,
         AttemptTable& attempts,
         Session& session,

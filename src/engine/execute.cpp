@@ -10,7 +10,7 @@
 namespace stint::engine {
 
 Executor::Executor(
-    Parts parts,
+    const Parts& parts,
     AttemptTable& attempts,
     Session& session,
     Settler& settler,

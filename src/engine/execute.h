@@ -21,7 +21,7 @@ namespace stint::engine {
 class Executor {
 public:
     Executor(
-        Parts parts,
+        const Parts& parts,
         AttemptTable& attempts,
         Session& session,
         Settler& settler,

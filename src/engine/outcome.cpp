@@ -213,7 +213,7 @@ TaskError ToError(const Failed& failed) {
 
 TaskError Classify(std::exception_ptr thrown) {
     try {
-        std::rethrow_exception(thrown);
+        std::rethrow_exception(std::move(thrown));
     } catch (const Retryable& error) {
         return FromException(error, true);
     } catch (const Permanent& error) {

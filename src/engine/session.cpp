@@ -16,7 +16,7 @@ constexpr std::size_t kEndedKept = 64;  // more are swept long before
 }
 
 Session::Session(
-    Parts parts,
+    const Parts& parts,
     AttemptTable& attempts,
     model::LeasePolicy policy,
     store::NewSession identity,

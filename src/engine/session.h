@@ -30,7 +30,7 @@ public:
     // `identity`: everything of NewSession but its id and lease. `unreported`: does this session
     // have outcomes on their way?
     Session(
-        Parts parts,
+        const Parts& parts,
         AttemptTable& attempts,
         model::LeasePolicy policy,
         store::NewSession identity,

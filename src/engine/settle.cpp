@@ -46,7 +46,9 @@ model::Event EventOf(Kind kind, model::State to) {
 
 }  // namespace
 
-Settler::Settler(Parts parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks)
+Settler::Settler(
+    const Parts& parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks
+)
     : parts_(parts.For("settle")),
       reserved_(reserved),
       hooks_(hooks),

@@ -38,7 +38,9 @@ struct Ran {
 class Settler {
 public:
     // `reserved` may be null; `state_dir` empty: no spool.
-    Settler(Parts parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks);
+    Settler(
+        const Parts& parts, store::Store* reserved, std::string state_dir, const SafeHooks& hooks
+    );
 
     // Never blocks: who claims makes sure of the room (see Room).
     void Push(Report report, Ran trace = {});

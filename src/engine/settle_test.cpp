@@ -346,7 +346,7 @@ TEST(SpoolFile, KeepsEveryFieldAndIgnoresATornTail) {
     }
     auto files = StateFiles(directory.path(), "spool-", ".log");
     ASSERT_EQ(files.size(), 1u);
-    std::ofstream(files.front(), std::ios::app) << "\x10\0\0\0torn";
+    std::ofstream(files.front(), std::ios::app) << std::string_view("\x10\0\0\0torn", 8);
     Spool other(directory.path(), {});
     auto orphans = other.Orphans();
     ASSERT_EQ(orphans.size(), 1u);

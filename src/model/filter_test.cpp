@@ -25,7 +25,7 @@ TaskRecord Sample() {
     return task;
 }
 
-bool Has(TaskFilter filter) {
+bool Has(const TaskFilter& filter) {
     return Matches(filter, Sample());
 }
 

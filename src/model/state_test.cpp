@@ -15,7 +15,7 @@ using enum State;
 
 std::vector<std::optional<State>> AllFrom() {
     std::vector<std::optional<State>> all = {std::nullopt};
-    for (int i = 0; i < kStateCount; ++i) all.push_back(static_cast<State>(i));
+    for (int i = 0; i < kStateCount; ++i) all.emplace_back(static_cast<State>(i));
     return all;
 }
 

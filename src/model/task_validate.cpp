@@ -9,7 +9,6 @@
 namespace stint::model {
 
 using base::DurationText;
-using base::MakeError;
 using base::Quoted;
 
 namespace {

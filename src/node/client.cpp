@@ -76,10 +76,10 @@ struct Client::Impl {
     }
 
     engine::Submitter& Submits() {
-        std::call_once(submitter_made, [this] {
-            submitter.emplace(
+        std::call_once(submitter_made_, [this] {
+            submitter_.emplace(
                 *store,
-                lazy_wake,
+                lazy_wake_,
                 base::SystemClock(),
                 base::SystemRandom(),
                 log,
@@ -87,7 +87,7 @@ struct Client::Impl {
                 kIdsAtOnce
             );
         });
-        return *submitter;
+        return *submitter_;
     }
 
 private:
@@ -107,9 +107,9 @@ private:
         Impl& impl_;
     };
 
-    LazyWake lazy_wake{*this};
-    std::optional<engine::Submitter> submitter;
-    std::once_flag submitter_made;
+    LazyWake lazy_wake_{*this};
+    std::optional<engine::Submitter> submitter_;
+    std::once_flag submitter_made_;
 };
 
 // ---- opening -----------------------------------------------------------------------------------

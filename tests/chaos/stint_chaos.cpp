@@ -10,10 +10,10 @@
 // must be that of its last claim, whatever else ran.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <stint/stint.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

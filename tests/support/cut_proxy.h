@@ -10,10 +10,12 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -24,7 +26,8 @@ public:
     explicit CutProxy(int server_port) : server_port_(server_port) {
         listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         sockaddr_in address = Loopback(0);
-        bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+        int bound = bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address);
+        if (bound != 0) throw std::system_error(errno, std::generic_category(), "bind");
         listen(listener_, 16);
         socklen_t length = sizeof address;
         getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &length);

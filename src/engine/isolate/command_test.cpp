@@ -1,9 +1,9 @@
 #include "engine/isolate/command.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <sys/wait.h>
 
+#include <csignal>
 #include <fstream>
 #include <system_error>
 #include <thread>
@@ -12,8 +12,6 @@
 
 namespace stint::engine::isolate {
 namespace {
-
-using testing::HasSubstr;
 
 CommandResult Execute(std::vector<std::string> argv, std::string input = {}) {
     return RunCommand({.argv = std::move(argv), .input = std::move(input)}, {});

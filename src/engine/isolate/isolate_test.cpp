@@ -3,10 +3,10 @@
 #include "engine/isolate/isolate.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -303,7 +303,7 @@ TEST(Isolate, AChildThatDoesNotHearItsParentIsReleasedNotCountedAsACrash) {
 
 TEST(Isolate, AChildThatWasFrozenItselfGivesItsParentTimeToSpeak) {
     base::Instant start{};
-    auto silent_after = [&](std::vector<Duration> gaps) {
+    auto silent_after = [&](const std::vector<Duration>& gaps) {
         Silence silence(start);
         base::Instant now = start;
         bool too_long = false;

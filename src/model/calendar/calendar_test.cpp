@@ -328,7 +328,7 @@ private:
 std::string RandomField(base::Random& random, int low, int high) {
     auto number = [&] {
         return std::to_string(
-            low + static_cast<int>(random.Below(static_cast<std::uint64_t>(high - low + 1)))
+            low + static_cast<int>(random.Below(static_cast<std::uint64_t>(high - low) + 1))
         );
     };
     switch (random.Below(7)) {

@@ -16,7 +16,6 @@ using std::chrono::days;
 using std::chrono::floor;
 using std::chrono::local_days;
 using std::chrono::local_seconds;
-using std::chrono::month;
 using std::chrono::seconds;
 using std::chrono::weekday;
 using std::chrono::year;

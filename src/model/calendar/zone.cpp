@@ -212,7 +212,8 @@ private:
         for (std::size_t i = 0; i < counts.type; ++i) {
             auto offset = static_cast<std::int32_t>(Big(types.substr(i * 6, 4)));
             auto at = static_cast<unsigned char>(types[i * 6 + 5]);
-            if (at >= names.size() || std::abs(std::int64_t{offset}) > 26 * 3600) return false;
+            if (at >= names.size() || std::abs(std::int64_t{offset}) > std::int64_t{26} * 3600)
+                return false;
             zone_.kinds_.push_back(
                 {Seconds{offset}, std::string(names.substr(at, names.find('\0', at) - at))}
             );

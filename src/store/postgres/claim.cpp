@@ -171,7 +171,7 @@ bool PostgresStore::ClaimOnce(
     for (int i = 0; i < rows[0].size(); ++i) {
         marks_.Lower(static_cast<int>(rows[0].Int(i, 0)), rows[0].Int(i, 1));
     }
-    return rows[0].size() > 0;
+    return !rows[0].empty();
 }
 
 ClaimReply PostgresStore::Claim(const ClaimRequest& request) {

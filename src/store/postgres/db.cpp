@@ -136,9 +136,8 @@ void Db::Recover(int tries, bool aside) {
         switch (error.fault()) {
             case postgres::Fault::kRetry:
             case postgres::Fault::kStalePlan:
-                break;
+            // Two transactions made the same row: one of them finds it the next time.
             case postgres::Fault::kUnique:
-                // Two transactions made the same row: one of them finds it the next time.
                 break;
             case postgres::Fault::kNoPartition:
                 if (!PartOf(error.detail())) throw Unstorable(error.what());

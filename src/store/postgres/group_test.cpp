@@ -23,7 +23,7 @@ std::vector<SubmitReply> Answer(std::span<const NewTask> tasks) {
 // Holds the first transaction until the others have gathered behind it.
 class Gate {
 public:
-    GroupSubmit::Work Around(GroupSubmit::Work work) {
+    GroupSubmit::Work Around(const GroupSubmit::Work& work) {
         return [this, work](std::span<const NewTask> tasks) {
             if (calls_++ == 0) {
                 entered_.release();

@@ -129,8 +129,8 @@ std::vector<CheckFinding> PostgresStore::Check() {
         finding.ok = rows.empty();
         if (!finding.ok) finding.detail = say(rows);
     };
-    auto look = [&](std::string what, const postgres::Statement& statement, auto&& say) {
-        judge(std::move(what), db_.ReadPlanned(statement), say);
+    auto look = [&](const std::string& what, const postgres::Statement& statement, auto&& say) {
+        judge(what, db_.ReadPlanned(statement), say);
     };
     judge(
         "the audit log replays to every task's state (I15)",

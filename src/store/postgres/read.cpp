@@ -128,7 +128,7 @@ std::vector<TaskId> PostgresStore::Existing(
     std::vector<TaskId> there;
     if (tasks.empty()) return there;
     Rows rows = transaction.Query(db_.sql.ids_exist, IdsAndParts(tasks, PartsOf(tasks)));
-    for (int i = 0; i < rows.size(); ++i) there.push_back(TaskId(rows.Int(i, 0)));
+    for (int i = 0; i < rows.size(); ++i) there.emplace_back(rows.Int(i, 0));
     return there;
 }
 
@@ -341,7 +341,7 @@ std::optional<QueueSettings> PostgresStore::ChangeQueue(
     add_kept(change.keep_cancelled);
     return db_.Run([&](Transaction& transaction) -> std::optional<QueueSettings> {
         Rows rows = transaction.Query(db_.sql.change_queue, params);
-        if (rows.size() == 0) return std::nullopt;
+        if (rows.empty()) return std::nullopt;
         return ReadQueue(rows, 0);
     });
 }

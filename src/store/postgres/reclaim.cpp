@@ -111,7 +111,7 @@ std::vector<Facts> PostgresStore::DoomedOutside(
         if (catalog_.CanRead(static_cast<int>(rows.Int(i, 1))))
             ids.push_back(rows.Int(i, 0));
         else
-            skipped.push_back(TaskId(rows.Int(i, 0)));
+            skipped.emplace_back(rows.Int(i, 0));
     }
     more |= rows.size() > limit;
     if (ids.empty()) return {};

@@ -22,7 +22,6 @@ using postgres::Statement;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 class SchemaTest : public ::testing::Test {
 protected:

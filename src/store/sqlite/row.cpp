@@ -13,7 +13,6 @@ namespace {
 std::optional<std::int64_t> OrNull(std::int64_t value) {
     return value == 0 ? std::nullopt : std::optional(value);
 }
-using lite::OrNull;
 
 std::optional<sqlite::Blob> TokenBlob(const LeaseToken& token, const Bytes16& bytes) {
     return token.valid() ? std::optional(sqlite::Blob(bytes)) : std::nullopt;
