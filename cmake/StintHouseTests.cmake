@@ -19,6 +19,8 @@ stint_house_test(count_tests_self LABELS unit TIMEOUT 60
 stint_house_test(requirements LABELS unit TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} tests/docs/requirements_test.py
         --build ${PROJECT_BINARY_DIR})
+stint_house_test(compare_self LABELS unit TIMEOUT 60
+    COMMAND ${Python3_EXECUTABLE} bench/compare/test)
 stint_house_test(docs_self LABELS unit TIMEOUT 60
     COMMAND ${Python3_EXECUTABLE} tests/docs/docs_self_test.py)
 stint_house_test(scripts LABELS slow TIMEOUT 900
@@ -36,3 +38,6 @@ stint_house_test(install_tree LABELS slow TIMEOUT 900
     COMMAND ${Python3_EXECUTABLE} tests/install/install_test.py
         --cmake ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --compiler ${CMAKE_CXX_COMPILER}
         "--flags=${stint_sanitizer_flags}")
+stint_house_test(task_budget LABELS slow TIMEOUT 600
+    # Of what is shipped: a sanitizer's instructions are nobody's business.
+    COMMAND ${Python3_EXECUTABLE} bench/budget/budget_test.py --bin ${PROJECT_SOURCE_DIR}/build/release)

@@ -131,6 +131,7 @@ class Tidy:
             if name == "CHANGELOG.md":
                 self.changelog(name, lines)
         self.orphans()
+        self.wire()
         return self.problems
 
     # ---- one file ----
@@ -233,6 +234,25 @@ class Tidy:
                 if not any(path.name in text for page, text in pages.items() if page != name):
                     self.report(name, 0, "orphan", "no other page links to this one")
 
+    def wire(self):
+        """What Fields() leaves out of a struct is lost on the way to the owner of a SQLite file."""
+        structs = {}
+        for name, text in self.texts.items():
+            if name.endswith(".h") and name.startswith(("src/", "include/")):
+                for struct, members in structs_of(blank_out(text, strings=True)):
+                    structs.setdefault(struct, []).append(members)
+        for name, text in self.texts.items():
+            if not re.match(r"src/store/sqlite/wire\w*\.h$", name):
+                continue
+            for found in re.finditer(r"\bFields\(A& a, ([\w:]+)& x\) \{(.*?)\n\}", text, re.S):
+                sent = set(re.findall(r"\bx\.(\w+)", found.group(2)))
+                # Of several structs of one name, the one that has what is sent.
+                for members in structs.get(found.group(1).split("::")[-1], []):
+                    left_out = [m for m in members if m not in sent] if sent <= set(members) else []
+                    if left_out:
+                        line = text.count("\n", 0, found.start()) + 1
+                        self.report(name, line, "wire", f"send {', '.join(left_out)} of {found.group(1)} as well")
+
     def sql_is_used(self, path, prose):
         if path.name in prose or path.stem in prose:
             return True
@@ -252,6 +272,29 @@ def room_of(name):
     if parts[0] != "src" or len(parts) < 3:
         return None
     return "/".join(parts[1:3]) if parts[1] == "store" and len(parts) > 3 else parts[1]
+
+
+def structs_of(code):
+    """The structs of a header without comments, each with the names of its data members."""
+    for found in re.finditer(r"\bstruct (\w+)[^{};()]*\{", code):
+        depth, body = 1, ""
+        for char in code[found.end() :]:
+            depth += (char == "{") - (char == "}")
+            if depth == 0:
+                break
+            body += char if depth == 1 and char != "}" else " "
+        members = []
+        for statement in body.split(";"):
+            if re.match(r"\s*(using|enum|struct|static|friend|template)\b", statement) or "operator" in statement:
+                continue
+            words, less = "", statement
+            while words != less:
+                words, less = less, re.sub(r"<[^<>]*>", " ", less)
+            words = re.sub(r"=[^,]*", " ", words)
+            if "(" in words:
+                continue
+            members += [parts[-1] for one in words.split(",") if (parts := re.findall(r"\w+", one))]
+        yield found.group(1), members
 
 
 def allowed(rule, lines, number):

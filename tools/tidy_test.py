@@ -16,6 +16,10 @@ CLEAN = {
     "src/store/sqlite/queries/claim.sql": "SELECT 1;\n",
     "src/store/sqlite/store.cpp": 'auto sql = "SELECT id FROM task";\n'
     'auto more = R"(\ndelete from x\n// new Thing\n)";\n',
+    "src/store/sqlite/wire.h": "#pragma once\nstruct Sent {\n    enum class Kind { kA };\n    Kind kind{};\n"
+    "    int F() const { return 1; }\n    Result<std::vector<int>> x, y = {};\n};\n"
+    "template <class A>\nvoid Fields(A& a, Sent& x) {\n    a(x.kind, x.x, x.y);\n}\n",
+    "src/store/sqlite/wire.cpp": '#include "store/sqlite/wire.h"\n',
     "src/cli/list.cpp": '#include <CLI/CLI.hpp>\nvoid F() { printf("co_await new X"); }\n',
     "include/stint/stint.h": "#pragma once\n#include <string>\n#include <stint/stint.h>\n",
     "tests/chaos/helper.cpp": "// tidy: allow sleep, because this process is meant to be slow\n"
@@ -76,6 +80,14 @@ PLANTED = {
     "path": [("docs/guide.md", "built in /wor" "k/main\n", 1)],
     "link": [("docs/guide.md", "see [that](../nowhere.md)\n", 1)],
     "size": [("docs/picture.png", "x" * 1_000_001, 0)],
+    "wire": [
+        (
+            "src/store/sqlite/wire.h",
+            "#pragma once\nstruct Sent {\n    int a = 0, b;\n    std::map<int, C> c{};\n};\n"
+            "template <class A>\nvoid Fields(A& a, Sent& x) {\n    a(x.a, x.c);\n}\n",
+            7,
+        ),
+    ],
     "changelog": [
         ("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n", 3),
         ("CHANGELOG.md", "## [Unreleased]\n\n### Improved\n", 3),

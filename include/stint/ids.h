@@ -84,6 +84,7 @@ private:
 using TaskId = Id<struct TaskIdTag>;                // what was asked
 using TenantId = Id<struct TenantIdTag>;            // whose task it is; 1 is the default tenant
 using NodeId = Id<struct NodeIdTag>;                // the label of a machine
+using EventNo = Id<struct EventNoTag>;              // something that was published
 using SessionId = RandomId<struct SessionIdTag>;    // one live worker process
 using LeaseToken = RandomId<struct LeaseTokenTag>;  // the right to change a running task
 

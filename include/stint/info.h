@@ -38,6 +38,7 @@ struct TaskInfo {
     bool cancel_requested = false;  // its worker is told, no new attempt starts
     int attempt = 0;                // attempts used, the running one included
     int max_attempts = 0;           // 0 = no limit
+    int waiting_for = 0;            // while blocked: so many tasks are not finished
     int generation = 1;             // an operator's retry begins the next
     std::vector<std::string> tags;
     std::string idempotency_key;
@@ -48,6 +49,16 @@ struct TaskInfo {
     Time due_at{};
     std::optional<Time> started_at;  // of the running or last attempt
     std::optional<Time> finished_at;
+};
+
+// Why a task is not running.
+struct Reason {
+    std::string condition;  // "resource_full", "not_due", "no_worker", …
+    std::string text;       // a sentence
+    std::string detail;     // which resource, which time, …
+    std::string cure;       // what would change it
+    int workers = 0;        // of those that are live, so many are kept by it
+    bool eligible = false;  // no reason at all: the next claim of some worker may take it
 };
 
 // A machine, or whatever its workers call it (Options::node_name).
@@ -69,6 +80,7 @@ struct SessionInfo {
     int running = 0;
     std::vector<std::string> queues;  // served; empty = all
     std::vector<std::string> types;   // handled
+    std::vector<std::string> labels;  // carried, for tasks that require them
     std::string version;
     Time started_at{};
     Time last_seen{};

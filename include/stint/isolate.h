@@ -27,6 +27,10 @@ public:
     void Handle(const Task<In, Out>& task, F handler) {
         Bind(task.name, detail::Erase<In, Out>(std::move(handler)));
     }
+    template <class In, class Out, StagesFor<In, Out> H>
+    void Handle(const Task<In, Out>& task, H handler) {
+        Bind(task.name, detail::EraseStages<In, Out>(std::move(handler)));
+    }
     void Bind(std::string_view name, detail::ErasedHandler handler);
     const detail::ErasedHandler* Find(std::string_view name) const;
 

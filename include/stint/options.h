@@ -4,11 +4,14 @@
 #include <stint/context.h>
 #include <stint/ids.h>
 #include <stint/log.h>
+#include <stint/probe.h>
+#include <stint/submit_options.h>
 #include <stint/task.h>
 #include <stint/time.h>
 #include <stint/transaction.h>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,10 +41,11 @@ struct LeaseOptions {
 };
 
 // How often an idle worker looks for work: between min and max, longer while it finds none. A
-// wake-up from a submitter cuts the wait short where the store has them.
+// wake-up from a submitter cuts the wait short where the store has them; where they cannot be heard
+// (behind a transaction pooler), it looks every two seconds.
 struct PollOptions {
     Duration min = std::chrono::milliseconds{50};
-    Duration max = std::chrono::seconds{2};
+    Duration max = std::chrono::seconds{5};
 };
 
 // What happened to an attempt, for hooks.
@@ -73,11 +77,16 @@ struct Hooks {
 struct Options {
     std::string store = "sqlite:stint.db";  // or "postgres://user@host/database", or "memory:"
     int slots = 8;                          // attempts running at once in this process
-    // Tasks claimed beyond the running ones, so that a free slot never waits for the store: up to
-    // `slots` of them pay where tasks take milliseconds. What is claimed ahead no other worker
-    // takes, so 0, the default, is right where tasks take longer.
-    int prefetch = 0;
+    // Tasks claimed beyond the running ones, so that a free slot never waits for the store.
+    // Nothing: as many as pay by how long attempts take here, none where they take longer than the
+    // store does, and what has waited here for a second goes back to the others. A number: always
+    // that many, and no other worker takes them.
+    std::optional<int> prefetch = std::nullopt;
     std::vector<std::string> queues = {};  // served; empty = all
+    std::vector<std::string> labels = {};  // carried: what tasks may require of a worker
+    // At most so many attempts of a queue at once in this process; what is not named: up to slots.
+    std::map<std::string, int> at_once_of_queue = {};
+    std::vector<Probe> probes = {};  // resources that this process uses only while they work
     LeaseOptions lease = {};
     PollOptions poll = {};
     Duration drain = std::chrono::seconds{25};          // how long Stop() lets attempts finish
@@ -87,6 +96,7 @@ struct Options {
     Duration sweep_every = std::chrono::seconds{5};  // looking for dead workers' tasks
     Duration housekeep_every = std::chrono::seconds{60};
     Duration history_every = std::chrono::hours{6};  // dropping what is kept no longer
+    bool schedules = true;                           // Start() also fires schedules that are due
     std::string node_name = {};                      // a label; empty = the host name
     std::string state_dir = {};  // spool and flight records, one folder per store; empty = beside
                                  // the SQLite file, or $XDG_STATE_HOME/stint
@@ -97,32 +107,6 @@ struct Options {
     // An embedded engine never ends the process. When half of its slots hang for good it stops
     // claiming and tells the host here; the host decides.
     std::function<void(std::string_view why)> on_unhealthy = {};
-};
-
-// What to do when a live task has the same unique key.
-enum class OnDuplicate : std::uint8_t { kReturnExisting, kReplaceIfNotStarted, kError };
-
-struct SubmitOptions {
-    std::optional<std::string> queue = {};
-    std::optional<int> priority = {};
-    std::optional<Retry> retry = {};
-    std::optional<Duration> timeout = {};
-    std::optional<Duration> delay = {};
-    std::optional<Time> run_at = {};
-    std::optional<Time> start_by = {};  // dead if it has not started by then
-    std::vector<std::string> tags = {};
-    std::string idempotency_key =
-        {};                       // same key and request: the same task; other request: conflict
-    std::string unique_key = {};  // at most one live task per (type, key)
-    OnDuplicate on_duplicate = OnDuplicate::kReturnExisting;
-    std::string debounce_key = {};  // a burst becomes one task, debounce after the last submit …
-    Duration debounce = Duration::zero();
-    Duration debounce_max = Duration::zero();  // … but not later than this after the first
-    std::string throttle_key = {};             // at most one task per key and period
-    Duration throttle = Duration::zero();
-    std::optional<TenantId> tenant = {};
-    std::string actor = {};     // who asks, for the audit log
-    Transaction* in = nullptr;  // submit inside this transaction
 };
 
 }  // namespace stint

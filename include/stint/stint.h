@@ -1,17 +1,31 @@
 // Stint: durable tasks for C++ programs. This header is all that most programs need.
 #pragma once
 
+#include <stint/batch.h>
 #include <stint/codec.h>
 #include <stint/context.h>
+#include <stint/deletion.h>
 #include <stint/engine.h>
+#include <stint/event.h>
+#include <stint/flow.h>
+#include <stint/graph.h>
 #include <stint/ids.h>
 #include <stint/info.h>
 #include <stint/isolate.h>
+#include <stint/item.h>
 #include <stint/log.h>
 #include <stint/options.h>
 #include <stint/outcome.h>
+#include <stint/placement.h>
+#include <stint/probe.h>
+#include <stint/queue.h>
+#include <stint/resource.h>
 #include <stint/result.h>
 #include <stint/run.h>
+#include <stint/schedule.h>
+#include <stint/submit_options.h>
 #include <stint/task.h>
 #include <stint/time.h>
+#include <stint/to_come.h>
 #include <stint/transaction.h>
+#include <stint/wait.h>

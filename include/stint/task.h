@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stint/codec.h>
+#include <stint/placement.h>
 #include <stint/time.h>
 
 #include <cstdint>
@@ -61,6 +62,12 @@ struct TaskDefaults {
     Retry retry = {};
     Duration timeout = Duration::zero();  // of one attempt; 0 = none
     Isolation isolation = {};
+    detail::Few<detail::LiteralNeed, 8> needs = {};  // .needs = {"gpu", {"license", 2}}
+    detail::Few<std::string_view, 8> labels = {};    // a worker must carry all (Options::labels)
+    // Attempts of this type at once; 0 = no limit. Over all workers it is the resource "type:NAME",
+    // made with this capacity when there is none; then it is the operator's.
+    int at_once = 0;
+    int at_once_per_worker = 0;
 };
 
 // A literal constant in the header that producers and workers share; it holds no code:

@@ -60,6 +60,18 @@ public:
     void Handle(const Task<In, Out>& task, F handler) {
         engine().Handle(task, std::move(handler));
     }
+    template <class In, class Out, StagesFor<In, Out> H>
+    void Handle(const Task<In, Out>& task, H handler) {
+        engine().Handle(task, std::move(handler));
+    }
+    template <class In, class Out, FlowFor<In, Out> F>
+    void Handle(const Task<In, Out>& task, F flow) {
+        engine().Handle(task, std::move(flow));
+    }
+    template <class In, class Out, BatchHandlerFor<In, Out> F>
+    void HandleBatch(const Task<In, Out>& task, int most, F handler) {
+        engine().HandleBatch(task, most, std::move(handler));
+    }
     template <class In, class Out>
     Result<Run<Out>> Submit(
         const Task<In, Out>& task,
@@ -80,8 +92,8 @@ public:
     Time now() const;
     // Moves virtual time. Runs nothing.
     void AdvanceTime(Duration by);
-    // Runs what is due until nothing is; returns the number of attempts made. Throws after 100 000
-    // attempts: a task that submits itself for ever.
+    // Fires the schedules that are due and runs what is due until nothing is; returns the number of
+    // attempts made. Throws after 100 000 attempts: a task that submits itself for ever.
     int RunUntilIdle();
     // Advances to the next due time and runs, again and again, until nothing waits or `limit` has
     // passed: retries with their delays happen at once.

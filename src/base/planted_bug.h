@@ -27,6 +27,33 @@ enum class Bug : std::uint8_t {
     kWakeOnly,                 // no polling: a lost hint is never made up for
     kReclaimLosesTask,         // a reclaimed task is not made ready again
     kSpoolUnfenced,            // the spool replays without its token
+    kWaitMissesCancel,         // a cancelled task is not told to who waits for it
+    kWaitCountsTwice,          // an end counts for two of those that are waited for
+    kWaitLosesMember,          // the last of those that are waited for does not count
+    kBlockBurnsAttempt,        // waiting costs an attempt
+    kCancelStopsAtRoot,        // a cancel leaves the tasks below alone
+    kFireWithoutMark,          // a schedule fires whether or not the instant was decided before
+    kMarkDeletedEarly,         // the mark of a decided instant is forgotten at once
+    kFoldFiresTwice,           // a local time that comes twice fires twice
+    kFireWithoutRecord,        // nobody looks whether an event has fired its triggers
+    kJoinWithoutGeneration,    // a join that has fired goes on with the members it had
+    kJoinMaskOverwritten,      // a member that arrives at a join replaces the others
+    kFlowStepUnfenced,         // a step is recorded whoever holds the task
+    kFlowSignalLost,           // a signal that comes while its flow runs does not wake it
+    kFlowStepAgain,            // a replay does a recorded step again
+    kFlowSignalTwice,          // a signal that was taken can be taken again
+    kClaimOverAdmits,          // a claim does not count what it has just taken of a resource
+    kSlotLeakedOnReclaim,      // what a crashed task held is held for ever
+    kHalfOpenLetsAllThrough,   // a resource that is to be tried by one task is used by all
+    kBreakerBurnsAttempt,      // a task whose resource does not work loses an attempt
+    kOrderKeyOvertaken,        // tasks of one order key pass one that waits for its next try
+    kLabelsIgnored,            // any worker takes a task that requires labels
+    kStepEndsEarly,            // the next step begins when one task of the step has ended
+    kStepSkipped,              // a step that was about to begin is taken for done
+    kCompletionUnfenced,       // a task in background is ended by whoever knows its id
+    kEventIdIgnored,           // an event that is published again is another one
+    kRateNotCounted,           // a start takes nothing of a resource's rate
+    kResultsUnfenced,          // items and checkpoints are taken from whoever held the task before
 };
 
 std::string_view BugName(Bug bug);

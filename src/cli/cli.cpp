@@ -14,6 +14,12 @@ int Run(int argc, char** argv) {
     AddSubmit(program);
     AddTask(program);
     AddQueue(program);
+    AddResource(program);
+    AddSchedule(program);
+    AddDeletion(program);
+    AddEvent(program);
+    AddWorkflow(program);
+    AddFlow(program);
     AddWorker(program);
     AddStore(program);
     AddBench(program);

@@ -1,7 +1,9 @@
 #include "cli/demo_verdict.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 
 namespace stint::cli {
 
@@ -52,6 +54,52 @@ base::OrderedJson Tally::ToJson() const {
         {"outcomes_doubled", doubled},
         {"ok", good()},
     };
+}
+
+void Holders::Add(const std::vector<model::AuditEntry>& audit) {
+    for (const model::AuditEntry& entry : audit) {
+        if (entry.from == model::State::kInProgress) changes_.emplace_back(entry.at, -1);
+        if (entry.to == model::State::kInProgress) changes_.emplace_back(entry.at, 1);
+    }
+}
+
+std::size_t Holders::Most() const {
+    std::vector<std::pair<Time, int>> ordered = changes_;
+    std::ranges::sort(ordered);
+    int now = 0, most = 0;
+    for (const auto& [at, change] : ordered) {
+        now += change;
+        most = std::max(most, now);
+    }
+    return static_cast<std::size_t>(most);
+}
+
+Duration LengthOfEach(std::size_t tasks, std::size_t at_once, Duration least) {
+    constexpr Duration kInAll = std::chrono::milliseconds{1'500};
+    std::size_t rounds = std::max<std::size_t>(1, tasks / std::max<std::size_t>(1, at_once));
+    return std::clamp(kInAll / static_cast<std::int64_t>(rounds), least, kInAll);
+}
+
+std::size_t CouldHold(int capacity, int workers, int slots, int tasks) {
+    return static_cast<std::size_t>(std::min({capacity, workers * slots, tasks}));
+}
+
+void ScheduleVerdict::Add(const std::vector<model::ScheduleRun>& runs, Duration every) {
+    std::set<Time> times;
+    std::set<TaskId> named;
+    for (const model::ScheduleRun& run : runs) {
+        if (!times.insert(run.instant).second) ++doubled;
+        if (!run.task.valid()) {
+            ++skipped;
+        } else if (!named.insert(run.task).second) {
+            ++doubled;
+        }
+    }
+    instants = times.size();
+    tasks = named.size();
+    for (auto it = times.begin(); it != times.end() && std::next(it) != times.end(); ++it) {
+        missing += static_cast<std::size_t>((*std::next(it) - *it) / every - 1);
+    }
 }
 
 Tally ReadTally(node::Client& client, const std::vector<TaskId>& tasks) {

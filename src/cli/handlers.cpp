@@ -10,7 +10,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/tallies.h"
 #include "cli/cli.h"
+#include "cli/demo_workflow.h"
 
 namespace stint::cli {
 
@@ -32,6 +34,32 @@ struct Crash {
     std::string how = "abort";  // or "kill", "segv"
 };
 
+struct Number {
+    std::int64_t n = 0;
+    std::int64_t ms = 5;
+};
+struct Objects {
+    int good = 3, bad = 0;
+};
+struct Fanout {
+    int children = 10;
+    std::string queue;    // of the subtasks; empty = the default
+    std::int64_t ms = 5;  // of each
+};
+
+void from_json(const Json& json, Number& number) {
+    number.n = json.value("n", number.n);
+    number.ms = json.value("ms", number.ms);
+}
+void from_json(const Json& json, Objects& objects) {
+    objects.good = json.value("good", objects.good);
+    objects.bad = json.value("bad", objects.bad);
+}
+void from_json(const Json& json, Fanout& fanout) {
+    fanout.children = json.value("children", fanout.children);
+    fanout.queue = json.value("queue", fanout.queue);
+    fanout.ms = json.value("ms", fanout.ms);
+}
 void from_json(const Json& json, Sleep& sleep) {
     sleep.ms = json.value("ms", sleep.ms);
 }
@@ -62,11 +90,15 @@ constexpr Task<stint::Json, stint::Json> kSleep{"demo.sleep"};
 constexpr Task<stint::Json, stint::Json> kFail{"demo.fail", {.retry = kQuick}};
 constexpr Task<stint::Json, stint::Json> kCrash{
     "demo.crash", {.retry = kQuick, .isolation = {.enabled = true}}};
+constexpr Task<stint::Json, stint::Json> kNumber{"demo.number"};
+constexpr Task<stint::Json, stint::Json> kFanout{"demo.fanout"};
+constexpr Task<stint::Json, stint::Json> kItems{"demo.items", {.retry = Retry::Never()}};
 constexpr Task<stint::Json, stint::Json> kNoop{"bench.noop"};
 constexpr Task<stint::Json, stint::Json> kStamp{"bench.stamp"};
+constexpr Task<stint::Json, stint::Json> kBenchFanout{"bench.fanout"};
 
-Outcome<stint::Json> RunSleep(Context& context, const stint::Json& input) {
-    std::int64_t wanted = std::clamp<std::int64_t>(InputOf<Sleep>(input).ms, 0, 86'400'000);
+// False: told to stop before.
+bool SleepFor(Context& context, std::int64_t wanted) {
     std::mutex mutex;
     std::condition_variable_any wake;
     std::unique_lock lock(mutex);
@@ -79,10 +111,62 @@ Outcome<stint::Json> RunSleep(Context& context, const stint::Json& input) {
         context.Progress("sleep", wanted - left.count(), wanted);
         clock.WaitUntil(lock, wake, context.stop(), std::min(until, now + kReportEvery));
     }
-    if (context.stop().stop_requested()) {
-        return Failed{.message = fmt::format("stopped: {}", StopReasonName(context.why()))};
-    }
+    return !context.stop().stop_requested();
+}
+
+Failed Stopped(Context& context) {
+    return Failed{.message = fmt::format("stopped: {}", StopReasonName(context.why()))};
+}
+
+Outcome<stint::Json> RunSleep(Context& context, const stint::Json& input) {
+    std::int64_t wanted = std::clamp<std::int64_t>(InputOf<Sleep>(input).ms, 0, 86'400'000);
+    if (!SleepFor(context, wanted)) return Stopped(context);
     return stint::Json{base::JsonText(Json{{"slept_ms", wanted}})};
+}
+
+Outcome<stint::Json> RunNumber(Context& context, const stint::Json& input) {
+    auto number = InputOf<Number>(input);
+    if (!SleepFor(context, std::clamp<std::int64_t>(number.ms, 0, 60'000))) return Stopped(context);
+    return stint::Json{std::to_string(number.n)};
+}
+
+// Makes subtasks with the numbers from 1 on, and returns their sum.
+Outcome<stint::Json> RunFanout(Context& context, const stint::Json& input) {
+    if (context.stage() == Stage::kStart) {
+        auto fanout = InputOf<Fanout>(input);
+        SubmitOptions options;
+        if (!fanout.queue.empty()) options.queue = fanout.queue;
+        for (int n = 1; n <= fanout.children; ++n) {
+            context.Subtask(kNumber, {base::JsonText(Json{{"n", n}, {"ms", fanout.ms}})}, options);
+        }
+        return Blocked{};
+    }
+    std::int64_t sum = 0, count = 0;
+    for (const stint::Json& output : context.OutputsOf(kNumber)) {
+        sum += base::ReadJson(output.text).get<std::int64_t>();
+        ++count;
+    }
+    return stint::Json{base::JsonText(Json{{"children", count}, {"sum", sum}})};
+}
+
+// An item for each object, good ones and those that are refused.
+Outcome<stint::Json> RunItems(Context& context, const stint::Json& input) {
+    auto objects = InputOf<Objects>(input);
+    for (int i = 1; i <= std::min(objects.good, 10'000); ++i) {
+        context.Item(
+            {.key = fmt::format("good/{:04}", i),
+             .action = "update",
+             .before = {R"({"seen":false})"},
+             .after = {R"({"seen":true})"}}
+        );
+    }
+    for (int i = 1; i <= std::min(objects.bad, 10'000); ++i) {
+        context.Item(
+            {.key = fmt::format("bad/{:04}", i), .action = "update", .error = "refused as asked"}
+        );
+    }
+    ItemCounts counts = context.FlushItems();
+    return stint::Json{base::JsonText(Json{{"items", counts.total}, {"errors", counts.errors}})};
 }
 
 Outcome<stint::Json> RunFail(Context& context, const stint::Json& input) {
@@ -109,8 +193,31 @@ Outcome<stint::Json> RunCrash(Context& context, const stint::Json& input) {
     return stint::Json{base::JsonText(Json{{"attempts", context.attempt()}})};
 }
 
+// Benchmarks see how far their workers are without asking the store that they measure.
+void CountHandled() {
+    base::Count(base::ProcessTallies().handled);
+}
+
+stint::Json RunNoop(Context&, const stint::Json&) {
+    CountHandled();
+    return {};
+}
+
+// Makes no-ops and waits for them; the answer is how many.
+Outcome<stint::Json> RunBenchFanout(Context& context, const stint::Json& input) {
+    auto fanout = InputOf<Fanout>(input);
+    if (context.stage() != Stage::kStart) return stint::Json{std::to_string(fanout.children)};
+    SubmitOptions options;
+    options.queue = fanout.queue;
+    for (int n = 0; n < fanout.children; ++n) {
+        context.Subtask(kNoop, {R"({"n":1})"}, options);
+    }
+    return Blocked{};
+}
+
 // When the handler began, on the clock that all processes of a machine share.
 stint::Json RunStamp(Context&, const stint::Json&) {
+    CountHandled();
     return {std::to_string(base::SystemClock().Now().time_since_epoch().count())};
 }
 
@@ -121,11 +228,16 @@ void HandleBuiltins(Engine& engine) {
     engine.Handle(kSleep, RunSleep);
     engine.Handle(kFail, RunFail);
     engine.Handle(kCrash, RunCrash);
+    HandleDemoOrders(engine);
+    engine.Handle(kNumber, RunNumber);
+    engine.Handle(kFanout, RunFanout);
+    engine.Handle(kItems, RunItems);
 }
 
 void HandleBench(Engine& engine) {
-    engine.Handle(kNoop, [](Context&, const stint::Json&) { return stint::Json{}; });
+    engine.Handle(kNoop, RunNoop);
     engine.Handle(kStamp, RunStamp);
+    engine.Handle(kBenchFanout, RunBenchFanout);
 }
 
 void RegisterIsolatedHandlers(HandlerRegistry& registry) {

@@ -6,7 +6,7 @@
 
 namespace stint::cli {
 
-// echo, demo.sleep, demo.fail, demo.crash.
+// echo, demo.sleep, demo.fail, demo.crash, demo.items, demo.order.
 void HandleBuiltins(Engine& engine);
 // bench.noop, bench.stamp: only in the worker processes of `stint bench`.
 void HandleBench(Engine& engine);

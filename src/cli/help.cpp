@@ -38,12 +38,14 @@ std::optional<std::string> Topic(std::string_view name) {
     if (name == "exit-codes") return std::string(pages::k_exit_codes);
     if (name == "filters") return std::string(pages::k_filters);
     if (name == "config") return std::string(pages::k_config);
+    if (name == "match") return std::string(pages::k_match);
+    if (name == "workflow-file") return std::string(pages::k_workflow_file);
     if (name == "environment") return EnvironmentPage();
     return std::nullopt;
 }
 
-constexpr std::array<std::string_view, 4> kTopics = {
-    "exit-codes", "filters", "config", "environment"};
+constexpr std::array<std::string_view, 6> kTopics = {
+    "exit-codes", "filters", "config", "environment", "match", "workflow-file"};
 
 // What may have been meant: the words that are right, and the nearest to the first wrong one.
 std::string Nearest(const Program& program, const std::vector<std::string>& words) {
@@ -90,7 +92,7 @@ void AddHelp(Program& program) {
     program.Command<HelpOptions>(
         program.root(),
         "help",
-        "Explains a command or a topic: exit-codes, environment, filters, config.",
+        "Explains a command or a topic, such as exit-codes, filters or match.",
         "stint help exit-codes\nstint help task list",
         [](Syntax& syntax, HelpOptions& options) {
             syntax.Words("TOPIC", options.words, "a topic or the words of a command");

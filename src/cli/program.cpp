@@ -146,7 +146,8 @@ Program::Program()
     );
     root_->footer(
         "stint COMMAND --help shows its options and examples;\n"
-        "stint help TOPIC tells more about exit-codes, environment, filters, config."
+        "stint help TOPIC tells more about exit-codes, environment, filters, config, match,\n"
+        "workflow-file."
     );
 }
 

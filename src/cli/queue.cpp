@@ -1,12 +1,15 @@
-// stint queue list | pause | resume | cap | keep
+// stint queue list | pause | resume | cap | keep (order, why: in files of their own)
 #include <algorithm>
 #include <charconv>
 
 #include "base/text.h"
 #include "cli/program.h"
+#include "cli/queue_commands.h"
+#include "cli/task_commands.h"
 #include "model/limits.h"
 #include "model/time_text.h"
 #include "node/json_view.h"
+#include "node/resource_client.h"
 
 namespace stint::cli {
 
@@ -23,18 +26,22 @@ int ListQueues(Invocation& invocation, const NoOptions&) {
     node::Client client = invocation.LookAtStore();
     Listing listing;
     listing.name = "queues";
-    listing.headers = {"QUEUE", "STATE", "WAITING", "RUNNING", "CAP", "CHANGED BY"};
+    listing.headers = {"QUEUE", "STATE", "WAITING", "RUNNING", "CAP", "ORDER", "CHANGED BY"};
+    auto orders = client.Resources().Orders();
     for (const model::QueueRecord& queue : client.Queues()) {
         bool paused = queue.settings.paused;
+        const model::QueueOrder* order = model::OrderOf(orders, queue.settings.name);
         listing.rows.push_back(
             {{queue.settings.name},
              {paused ? "paused" : "open", paused ? Tint::kWarn : Tint::kGood},
              {std::to_string(queue.waiting)},
              {std::to_string(queue.running)},
              {queue.settings.cap ? std::to_string(*queue.settings.cap) : "-"},
+             {OrderText(order)},
              {queue.settings.changed_by.empty() ? "-" : queue.settings.changed_by}}
         );
         listing.objects.push_back(node::ToJson(queue));
+        listing.objects.back()["order"] = OrderJson(order);
         listing.ids.push_back(queue.settings.name);
     }
     invocation.out().Print(listing);
@@ -220,6 +227,8 @@ void AddQueue(Program& program) {
         },
         SetKeep
     );
+    AddQueueOrder(program, group);
+    AddQueueWhy(program, group);
 }
 
 }  // namespace stint::cli

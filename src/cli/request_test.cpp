@@ -96,6 +96,22 @@ TEST_F(RequestTest, WrongLinesSayWhat) {
     EXPECT_THAT(Problem(R"({"type":"a","priority":"high"})"), HasSubstr("whole number"));
     EXPECT_THAT(Problem(R"({"type":"a","delay":"5"})"), HasSubstr("delay"));
     EXPECT_THAT(Problem(R"({"type":"a","on_duplicate":"x"})"), HasSubstr("return, replace"));
+    EXPECT_THAT(
+        Problem(R"({"type":"a","after":["1"],"on_failure":"x"})"),
+        HasSubstr("wait, fail-fast, cancel-rest")
+    );
+    EXPECT_THAT(Problem(R"({"type":"a","on_failure":"wait"})"), HasSubstr("need --after"));
+}
+
+TEST_F(RequestTest, AfterSaysWhatAFailureMeans) {
+    auto policy = [&](std::string_view name) {
+        return Line(fmt::format(R"({{"type":"a","after":["1","2"],"on_failure":"{}"}})", name))
+            .after->on_failure;
+    };
+    EXPECT_EQ(policy("wait"), OnFailure::kWaitForAll);
+    EXPECT_EQ(policy("fail-fast"), OnFailure::kFailFast);
+    EXPECT_EQ(policy("cancel-rest"), OnFailure::kCancelRest);
+    EXPECT_EQ(Line(R"({"type":"a","after":["1"]})").after->on_failure, OnFailure::kWaitForAll);
 }
 
 TEST(Ids, WordsAndStandardInput) {
@@ -206,6 +222,52 @@ TEST(TaskView, DetailSaysWhatMatters) {
     task.progress = model::Progress{"copy", 3, 10, ""};
     EXPECT_EQ(DetailText(task, kNow), "copy 3/10");
     EXPECT_EQ(Ago(kNow - 5min, kNow), "5m 0s ago");
+}
+
+TEST_F(RequestTest, NeedsLabelsAndOrderAreRead) {
+    auto task = Line(R"({"type": "t", "needs": ["GPU", "license=2"], "labels": ["eu"],
+                         "order_key": "k", "on_failed_head": "skip"})");
+    EXPECT_EQ(task.needs, (model::Needs{{"gpu", 1}, {"license", 2}}));
+    EXPECT_THAT(*task.labels, ElementsAre("eu"));
+    EXPECT_EQ(task.order_key, "k");
+    EXPECT_EQ(task.on_failed_head, model::OnFailedHead::kSkip);
+    EXPECT_FALSE(Line(R"({"type": "t"})").needs) << "the type's";
+    EXPECT_THAT(Problem(R"({"type": "t", "needs": ["gpu=x"]})"), HasSubstr("NAME=UNITS"));
+    EXPECT_THAT(
+        Problem(R"({"type": "t", "on_failed_head": "jump"})"), HasSubstr("block, skip, dead")
+    );
+}
+
+model::AuditEntry Entry(std::optional<model::State> from, model::State to, int second) {
+    model::AuditEntry entry;
+    entry.from = from;
+    entry.to = to;
+    entry.at = kNow + std::chrono::seconds{second};
+    return entry;
+}
+
+TEST(DemoVerdict, HoldersAreCountedFromTheAuditLog) {
+    using model::State;
+    auto task = [](int from, int to) {
+        return std::vector{
+            Entry({}, State::kOpen, 0),
+            Entry(State::kOpen, State::kInProgress, from),
+            Entry(State::kInProgress, State::kComplete, to)};
+    };
+    Holders holders;
+    EXPECT_EQ(holders.Most(), 0u);
+    holders.Add(task(1, 5));
+    holders.Add(task(5, 9));  // takes what the first has just freed
+    EXPECT_EQ(holders.Most(), 1u);
+    holders.Add(task(4, 6));
+    EXPECT_EQ(holders.Most(), 2u);
+    // One that was taken over holds it twice, one after the other.
+    holders.Add(
+        {Entry(State::kOpen, State::kInProgress, 10),
+         Entry(State::kInProgress, State::kOpen, 20),
+         Entry(State::kOpen, State::kInProgress, 20)}
+    );
+    EXPECT_EQ(holders.Most(), 2u);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/input.h"
 #include "cli/program.h"
 #include "cli/signals.h"
 #include "cli/submit_request.h"
@@ -25,35 +26,6 @@ struct SubmitOptions {
     bool wait = false;
     std::optional<std::string> wait_for;
 };
-
-std::string ReadAll(std::istream& input, const std::string& what) {
-    std::ostringstream text;
-    text << input.rdbuf();
-    if (input.bad()) throw CommandError(kUsage, fmt::format("cannot read {}", what));
-    return text.str();
-}
-
-std::ifstream OpenFile(const std::string& path) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) {
-        throw CommandError(kUsage, fmt::format("{} is a directory", base::Quoted(path)));
-    }
-    std::ifstream file(path, std::ios::binary);
-    if (!file) {
-        std::string why = std::generic_category().message(errno);
-        throw CommandError(kUsage, fmt::format("cannot read {}: {}", base::Quoted(path), why));
-    }
-    return file;
-}
-
-// JSON itself, @FILE, or - for standard input.
-std::string ReadInput(const std::string& word) {
-    if (word.empty()) return "null";
-    if (word == "-") return ReadAll(std::cin, "standard input");
-    if (word[0] != '@') return word;
-    std::ifstream file = OpenFile(word.substr(1));
-    return ReadAll(file, word.substr(1));
-}
 
 std::string_view KindName(node::SubmitReply::Kind kind) {
     using Kind = node::SubmitReply::Kind;
@@ -290,6 +262,30 @@ void Define(Syntax& syntax, SubmitOptions& options) {
         "--on-duplicate", flags.on_duplicate, "POLICY", "for --unique: return, replace or error"
     );
     syntax.Repeated("--tag", flags.tags, "TAG", "label to find it by; may be repeated");
+    syntax.Repeated("--after", flags.after, "ID", "start when this task is over; may be repeated");
+    syntax.Switch("--after-any", flags.after_any, "with --after: one that is complete is enough");
+    syntax.Text(
+        "--on-failure",
+        flags.on_failure,
+        "POLICY",
+        "with --after, if one fails: wait, fail-fast, cancel-rest"
+    );
+    syntax.Switch(
+        "--even-if-failed", flags.after_failure, "with --after: run also when those have failed"
+    );
+    syntax.Repeated(
+        "--need", flags.needs, "NAME[=N]", "units of a resource it needs; may be repeated"
+    );
+    syntax.Repeated("--label", flags.labels, "LABEL", "a worker must carry it; may be repeated");
+    syntax.Text(
+        "--order-key", flags.order_key, "TEXT", "tasks of one key run one by one, in this order"
+    );
+    syntax.Text(
+        "--on-failed-head",
+        flags.on_failed_head,
+        "POLICY",
+        "for those behind one that failed: block, skip, dead"
+    );
     syntax.Number("--tenant", flags.tenant, "N", "tenant it belongs to (1)");
     syntax.Text(
         "--jsonl",

@@ -7,6 +7,7 @@
 #include "base/nearest.h"
 #include "base/text.h"
 #include "cli/exit_code.h"
+#include "model/needs.h"
 #include "model/time_text.h"
 
 namespace stint::cli {
@@ -27,6 +28,16 @@ Time InstantOf(std::string_view field, const std::string& text, Time now) {
     return *time;
 }
 
+TaskId IdOf(std::string_view field, const std::string& text) {
+    auto id = TaskId::Parse(text);
+    if (!id) {
+        throw CommandError(
+            kUsage, fmt::format("{}: {} is not a task's id", field, base::Quoted(text))
+        );
+    }
+    return *id;
+}
+
 model::UniquePolicy PolicyNamed(const std::string& name) {
     if (name == "return") return model::UniquePolicy::kReturnExisting;
     if (name == "replace") return model::UniquePolicy::kReplaceIfNotStarted;
@@ -35,6 +46,53 @@ model::UniquePolicy PolicyNamed(const std::string& name) {
         kUsage,
         fmt::format("on duplicate: {} is not one of return, replace, error", base::Quoted(name))
     );
+}
+
+model::OnFailedHead HeadPolicyNamed(const std::string& name) {
+    if (name == "block") return model::OnFailedHead::kBlock;
+    if (name == "skip") return model::OnFailedHead::kSkip;
+    if (name == "dead") return model::OnFailedHead::kDeadLetter;
+    throw CommandError(
+        kUsage,
+        fmt::format("on failed head: {} is not one of block, skip, dead", base::Quoted(name))
+    );
+}
+
+stint::OnFailure FailurePolicyNamed(const std::string& name) {
+    if (name == "wait") return stint::OnFailure::kWaitForAll;
+    if (name == "fail-fast") return stint::OnFailure::kFailFast;
+    if (name == "cancel-rest") return stint::OnFailure::kCancelRest;
+    throw CommandError(
+        kUsage,
+        fmt::format("on failure: {} is not one of wait, fail-fast, cancel-rest", base::Quoted(name))
+    );
+}
+
+void TakeAfter(const SubmitFlags& flags, model::NewTask& task) {
+    if (flags.after.empty()) {
+        if (!flags.after_any && !flags.after_failure && !flags.on_failure) return;
+        throw CommandError(
+            kUsage, "--after-any, --on-failure and --even-if-failed need --after ID"
+        );
+    }
+    task.after.emplace();
+    for (const std::string& word : flags.after) task.after->on.push_back(IdOf("after", word));
+    task.after->any = flags.after_any;
+    task.after->need_success = !flags.after_failure;
+    if (flags.on_failure) task.after->on_failure = FailurePolicyNamed(*flags.on_failure);
+}
+
+void TakePlacement(const SubmitFlags& flags, model::NewTask& task) {
+    if (!flags.needs.empty()) {
+        task.needs.emplace();
+        for (const std::string& text : flags.needs) {
+            task.needs->push_back(Need(model::ParseNeed(text)));
+        }
+        task.needs = model::Canonical(std::move(*task.needs));
+    }
+    if (!flags.labels.empty()) task.labels = model::CanonicalLabels(flags.labels);
+    task.order_key = flags.order_key;
+    task.on_failed_head = HeadPolicyNamed(flags.on_failed_head);
 }
 
 // Only the number of attempts is asked for: the rest of the policy stays what the type has.
@@ -93,24 +151,26 @@ void TakeMember(const std::string& name, const base::Json& value, SubmitFlags& f
         flags.on_duplicate = text();
     } else if (name == "tenant") {
         flags.tenant = Member<std::int64_t>(value, name, "a whole number");
+    } else if (name == "after") {
+        flags.after = Member<std::vector<std::string>>(value, name, "an array of ids as strings");
+    } else if (name == "on_failure") {
+        flags.on_failure = text();
+    } else if (name == "needs") {
+        flags.needs = Member<std::vector<std::string>>(value, name, "an array of NAME[=UNITS]");
+    } else if (name == "labels") {
+        flags.labels = Member<std::vector<std::string>>(value, name, "an array of strings");
+    } else if (name == "order_key") {
+        flags.order_key = text();
+    } else if (name == "on_failed_head") {
+        flags.on_failed_head = text();
     } else if (name == "tags") {
         flags.tags = Member<std::vector<std::string>>(value, name, "an array of strings");
     } else {
-        constexpr std::array<std::string_view, 14> kNames = {
-            "type",
-            "input",
-            "queue",
-            "priority",
-            "delay",
-            "at",
-            "start_by",
-            "timeout",
-            "max_attempts",
-            "key",
-            "unique",
-            "on_duplicate",
-            "tenant",
-            "tags"};
+        constexpr std::array<std::string_view, 20> kNames = {
+            "type",       "input",        "queue",   "priority",     "delay",
+            "at",         "start_by",     "timeout", "max_attempts", "key",
+            "unique",     "on_duplicate", "tenant",  "tags",         "after",
+            "on_failure", "needs",        "labels",  "order_key",    "on_failed_head"};
         auto near = base::Nearest(name, kNames);
         throw CommandError(
             kUsage,
@@ -140,10 +200,12 @@ model::NewTask MakeRequest(
     task.unique_key = flags.unique;
     task.unique_policy = PolicyNamed(flags.on_duplicate);
     task.actor = context.actor;
+    TakePlacement(flags, task);
     if (flags.delay) task.delay = DurationOf("delay", *flags.delay);
     if (flags.timeout) task.timeout = DurationOf("timeout", *flags.timeout);
     if (flags.at) task.run_at = InstantOf("at", *flags.at, context.now);
     if (flags.start_by) task.start_by = InstantOf("start-by", *flags.start_by, context.now);
+    TakeAfter(flags, task);
     if (flags.max_attempts) {
         task.retry = WithAttempts(flags.type, *flags.max_attempts, context.types);
     }

@@ -24,6 +24,13 @@ struct SubmitFlags {
     std::string on_duplicate = "return";
     std::optional<std::int64_t> tenant;
     std::vector<std::string> tags;
+    std::vector<std::string> after;  // ids
+    std::vector<std::string> needs, labels;
+    std::string order_key;
+    std::string on_failed_head = "block";
+    std::optional<std::string> on_failure;  // of one that it waits for
+    bool after_any = false;
+    bool after_failure = false;  // runs even if what it waits for has failed
 };
 
 struct RequestContext {

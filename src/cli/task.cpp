@@ -12,7 +12,10 @@ void AddTask(Program& program) {
     AddTaskChange(program, group);
     AddTaskEdit(program, group);
     AddTaskExplain(program, group);
+    AddTaskWhy(program, group);
+    AddTaskTree(program, group);
     AddTaskHistory(program, group);
+    AddTaskItems(program, group);
 }
 
 }  // namespace stint::cli

@@ -19,7 +19,8 @@ struct Change {
     int exit = kOk;
     std::string_view result;  // "cancelled", "requeued", …
     std::optional<model::State> state;
-    std::string problem;  // for people, when it was refused
+    std::string problem;            // for people, when it was refused
+    std::optional<int> below = {};  // so many below it were stopped with it
 };
 
 Change ChangeOf(const node::CancelReply& reply) {
@@ -28,9 +29,11 @@ Change ChangeOf(const node::CancelReply& reply) {
         case Kind::kNotFound:
             return {kNotFound, "not_found", {}, "there is no such task"};
         case Kind::kCancelled:
-            return {kOk, "cancelled", reply.state, ""};
+            // Dead before; now it lets those behind it in its order key go.
+            if (reply.state == model::State::kDead) return {kOk, "turn_ended", reply.state, ""};
+            return {kOk, "cancelled", reply.state, "", reply.descendants};
         case Kind::kRequested:
-            return {kOk, "requested", reply.state, ""};
+            return {kOk, "requested", reply.state, "", reply.descendants};
         case Kind::kAlreadyTerminal:
             return {
                 kConflict,
@@ -80,6 +83,12 @@ int Report(
               change.state ? base::OrderedJson(model::StateName(*change.state))
                            : base::OrderedJson(nullptr)}}
         );
+        if (change.below) {
+            listing.objects.back()["descendants"] = *change.below;
+            if (*change.below > 0) {
+                invocation.Say("task {}: {} subtasks were stopped with it", id, *change.below);
+            }
+        }
         if (change.exit == kOk) {
             listing.ids.push_back(id);
         } else {
@@ -135,7 +144,7 @@ void AddTaskChange(Program& program, CLI::App& group) {
     program.Command<ChangeOptions>(
         group,
         "cancel",
-        "Cancels tasks: waiting ones at once, running ones by telling their worker.",
+        "Cancels tasks and all below them: waiting ones at once, running ones by request.",
         "stint task cancel 17 18 --reason 'wrong month'\n"
         "stint task list queue:mail state:open -o ids | stint task cancel -",
         [](Syntax& syntax, ChangeOptions& options) {

@@ -11,6 +11,10 @@ void AddTaskWait(Program& program, CLI::App& group);
 void AddTaskChange(Program& program, CLI::App& group);  // cancel, retry, discard
 void AddTaskEdit(Program& program, CLI::App& group);
 void AddTaskExplain(Program& program, CLI::App& group);
+void AddTaskWhy(Program& program, CLI::App& group);
+void AddQueueWhy(Program& program, CLI::App& group);
+void AddTaskTree(Program& program, CLI::App& group);
 void AddTaskHistory(Program& program, CLI::App& group);  // attempts, audit
+void AddTaskItems(Program& program, CLI::App& group);
 
 }  // namespace stint::cli

@@ -48,6 +48,7 @@ int Explain(Invocation& invocation, const ExplainOptions& options) {
         any = true;
         node::ClaimRequest claimer{
             .session = session.id, .queues = session.queues, .types = session.types};
+        claimer.labels = session.labels;
         std::string worker = fmt::format("{}:{}", session.hostname, session.pid);
         for (const auto& reason : client.Explain(id, claimer)) Add(listing, worker, reason);
     }

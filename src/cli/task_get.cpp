@@ -46,6 +46,8 @@ Facts FactsOf(const model::TaskRecord& task, Time now) {
     add("priority", std::to_string(task.priority));
     if (task.tenant != kDefaultTenant) add("tenant", task.tenant.ToString());
     if (task.parent.valid()) add("parent", task.parent.ToString());
+    if (task.waiting_for > 0) add("waits for", fmt::format("{} tasks", task.waiting_for));
+    if (task.stage != Stage::kStart) add("stage", std::string(model::StageName(task.stage)));
     add("attempt",
         task.max_attempts > 0 ? fmt::format("{} of {}", task.attempt, task.max_attempts)
                               : std::to_string(task.attempt));

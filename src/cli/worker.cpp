@@ -14,8 +14,10 @@
 #include "cli/handlers.h"
 #include "cli/program.h"
 #include "cli/task_view.h"
+#include "model/placement.h"
 #include "node/command_tasks.h"
 #include "node/json_view.h"
+#include "node/measure.h"
 #include "node/open_engine.h"
 #include "node/open_store.h"
 
@@ -26,6 +28,7 @@ namespace {
 struct StartOptions {
     bool until_idle = false;
     bool bench = false;
+    std::string bench_directory;  // where the benchmark that started this worker keeps things
 };
 
 // The engine checks the range; here it only has to fit.
@@ -39,8 +42,11 @@ stint::Options EngineOptions(const Invocation& invocation) {
     stint::Options options;
     options.store = config.Text("store");
     options.slots = SmallNumber(config, "worker.slots");
-    options.prefetch = SmallNumber(config, "worker.prefetch");
+    if (config.Text("worker.prefetch") != "auto") {
+        options.prefetch = SmallNumber(config, "worker.prefetch");
+    }
     options.queues = config.Names("worker.queues");
+    options.labels = config.Names("worker.labels");
     options.lease = config.Lease("worker.lease");
     options.poll.max = config.Time("worker.poll_max");
     options.poll.min = std::min(options.poll.min, options.poll.max);
@@ -55,28 +61,30 @@ stint::Options EngineOptions(const Invocation& invocation) {
 // looks a retry may have become due.
 class IdleWatch {
 public:
-    IdleWatch(
-        node::Client client,
-        const std::vector<std::string>& queues,
-        const std::vector<std::string>& types
-    )
+    IdleWatch(node::Client client, node::ClaimRequest worker)
         : client_(std::move(client)),
-          thread_([=, this](std::stop_token stop) { Watch(stop, queues, types); }) {}
+          worker_(std::move(worker)),
+          thread_([this](std::stop_token stop) { Watch(stop); }) {}
+
+    // What was left when it found nothing to do; nothing if a signal came before.
+    std::vector<node::LeftOver> Finish() {
+        thread_.request_stop();
+        thread_.join();
+        return std::move(left_);
+    }
 
 private:
-    void Watch(
-        std::stop_token stop,
-        const std::vector<std::string>& queues,
-        const std::vector<std::string>& types
-    ) {
+    void Watch(std::stop_token stop) {
         base::Clock& clock = base::SystemClock();
         base::Instant next = clock.Now() + kLookEvery;
         int idle = 0;
         while (idle < 2) {
-            if (!SleepUntil(next, stop)) return;
+            if (!SleepUntil(next, stop)) return left_.clear();
             base::Instant begun = clock.Now();
             try {
-                idle = client_.Idle(queues, types) ? idle + 1 : 0;
+                node::IdleLook look = client_.LookIdle(worker_);
+                idle = look.idle ? idle + 1 : 0;
+                left_ = std::move(look.left);
             } catch (const node::StoreError&) {
                 idle = 0;  // not reachable now; the worker itself says so
             }
@@ -102,8 +110,19 @@ private:
     static constexpr Duration kLookEvery = std::chrono::milliseconds{200};
 
     node::Client client_;
+    const node::ClaimRequest worker_;
+    std::vector<node::LeftOver> left_;
     std::jthread thread_;
 };
+
+void TellWhatIsLeft(const Invocation& invocation, const std::vector<node::LeftOver>& left) {
+    for (const node::LeftOver& one : left) {
+        std::string detail = one.detail.empty() ? "" : fmt::format(" ({})", one.detail);
+        std::string example =
+            one.example.valid() ? fmt::format("; see: stint task why {}", one.example.value()) : "";
+        invocation.Say("left {}: {}. {}{}{}", one.tasks, one.condition, one.text, detail, example);
+    }
+}
 
 void Announce(const Invocation& invocation, const stint::Options& options, bool until_idle) {
     std::vector<std::string> types = {"echo", "demo.*"};
@@ -117,7 +136,7 @@ void Announce(const Invocation& invocation, const stint::Options& options, bool 
         fmt::join(types, ", ")
     );
     if (until_idle) {
-        invocation.Say("it stops when nothing is left to do");
+        invocation.Say("it stops when nothing is left to do that it could start");
     } else {
         invocation.Say("Ctrl-C lets running tasks finish, a second one stops at once");
     }
@@ -142,6 +161,10 @@ bool PauseUnlessSignalled(Duration duration) {
 
 int StartWorker(Invocation& invocation, const StartOptions& start) {
     stint::Options options = EngineOptions(invocation);
+    if (!start.bench_directory.empty()) {
+        node::CountTogether(start.bench_directory + "/tallies");
+        options.state_dir = start.bench_directory + "/state";
+    }
     if (options.store == "memory:") {
         throw CommandError(
             kUsage,
@@ -160,7 +183,7 @@ int StartWorker(Invocation& invocation, const StartOptions& start) {
         std::vector<std::string> types = {"echo", "demo.sleep", "demo.fail", "demo.crash"};
         if (start.bench) {
             HandleBench(engine);
-            types = {"bench.noop", "bench.stamp"};
+            types = {"bench.noop", "bench.stamp", "bench.fanout"};
         } else {
             HandleBuiltins(engine);
             node::HandleCommands(engine, invocation.config().commands());
@@ -168,8 +191,15 @@ int StartWorker(Invocation& invocation, const StartOptions& start) {
             Announce(invocation, options, start.until_idle);
         }
         std::optional<IdleWatch> watch;
-        if (start.until_idle) watch.emplace(node::Client::Of(engine), options.queues, types);
+        if (start.until_idle) {
+            node::ClaimRequest like;
+            like.queues = options.queues;
+            like.types = types;
+            like.labels = model::CanonicalLabels(options.labels);
+            watch.emplace(node::Client::Of(engine), std::move(like));
+        }
         int status = engine.RunUntilSignal();
+        if (watch) TellWhatIsLeft(invocation, watch->Finish());
         return status == 0 ? kOk : kFailed;
     } catch (const std::invalid_argument& error) {
         throw CommandError(kUsage, error.what());
@@ -243,7 +273,8 @@ int ListWorkers(Invocation& invocation, const ListOptions& options) {
     Time now = client.Now();
     Listing listing;
     listing.name = "workers";
-    listing.headers = {"SESSION", "NODE", "PID", "STATE", "DOING", "RUNNING", "QUEUES", "SEEN"};
+    listing.headers = {
+        "SESSION", "NODE", "PID", "STATE", "DOING", "RUNNING", "QUEUES", "LABELS", "SEEN"};
     for (const model::SessionRecord& session : client.Sessions()) {
         bool live = IsLive(session);
         if (!live && !options.all) continue;
@@ -256,6 +287,7 @@ int ListWorkers(Invocation& invocation, const ListOptions& options) {
              {live ? session.worker_state : "-"},
              {live ? fmt::format("{}/{}", session.running, session.slots) : "-"},
              {session.queues.empty() ? "all" : fmt::format("{}", fmt::join(session.queues, ","))},
+             {session.labels.empty() ? "-" : fmt::format("{}", fmt::join(session.labels, ","))},
              {Ago(session.renewed_at, now)}}
         );
         listing.objects.push_back(node::ToJson(session));
@@ -270,17 +302,28 @@ int ListWorkers(Invocation& invocation, const ListOptions& options) {
 
 void DefineStart(Syntax& syntax, StartOptions& options) {
     syntax.Setting("--queues", "worker.queues", "A,B", "queues served; all when not given");
+    syntax.Setting(
+        "--labels", "worker.labels", "A,B", "labels carried, for tasks that require them"
+    );
     syntax.Setting("--slots", "worker.slots", "N", "tasks running at once (8)");
-    syntax.Setting("--prefetch", "worker.prefetch", "N", "tasks claimed ahead of free slots (0)");
+    syntax.Setting(
+        "--prefetch", "worker.prefetch", "N", "tasks claimed ahead of free slots (auto)"
+    );
     syntax.Setting("--lease", "worker.lease", "PRESET", "default, brisk, patient, or a duration");
-    syntax.Setting("--poll-max", "worker.poll_max", "DURATION", "longest pause when idle (2s)");
+    syntax.Setting("--poll-max", "worker.poll_max", "DURATION", "longest pause when idle (5s)");
     syntax.Setting("--drain", "worker.drain", "DURATION", "time to finish at a stop (25s)");
     syntax.Setting(
         "--sweep-every", "worker.sweep_every", "DURATION", "looks for dead workers' tasks (5s)"
     );
     syntax.Setting("--name", "worker.name", "LABEL", "label of this machine (its host name)");
-    syntax.Switch("--until-idle", options.until_idle, "stop when nothing is running or due");
+    syntax.Switch(
+        "--until-idle",
+        options.until_idle,
+        "stop when nothing that it could start is left, and say what is"
+    );
     syntax.Switch("--bench-types", options.bench, "handle the types of stint bench");
+    syntax.Hidden();
+    syntax.Text("--bench-directory", options.bench_directory, "DIR", "of the benchmark");
     syntax.Hidden();
 }
 

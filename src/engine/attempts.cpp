@@ -31,10 +31,24 @@ bool Attempt::Begin(base::Instant now, Duration timeout_grace) {
 }
 
 Attempt::Abandoned Attempt::Abandon() {
-    if (Move(Phase::kHeld, Phase::kAbandoned)) return Abandoned::kUnstarted;
+    if (Move(Phase::kHeld, Phase::kAbandoned) || Move(Phase::kForbidden, Phase::kAbandoned)) {
+        return Abandoned::kUnstarted;
+    }
+    std::shared_ptr<Crew> together = crew();
+    if (together && running() && !together->Abandon()) return Abandoned::kNo;
     if (!Move(Phase::kRunning, Phase::kAbandoned)) return Abandoned::kNo;
     left_behind_ = true;
     return Abandoned::kRunning;
+}
+
+void Attempt::Join(std::shared_ptr<Crew> crew) {
+    std::lock_guard guard(mutex_);
+    crew_ = std::move(crew);
+}
+
+std::shared_ptr<Crew> Attempt::crew() const {
+    std::lock_guard guard(mutex_);
+    return crew_;
 }
 
 std::optional<base::Instant> Attempt::timeout_at() const {
@@ -62,32 +76,53 @@ void Attempt::KeepProgress(store::Progress older) {
     if (!progress_) progress_ = std::move(older);
 }
 
-void AttemptTable::Add(AttemptPtr attempt) {
-    attempt->aside = aside_;
+void AttemptTable::Add(const std::vector<AttemptPtr>& attempts) {
     {
         std::lock_guard guard(mutex_);
-        bool fresh = held_.emplace(attempt->lease.token, attempt).second;
-        CHECK_WHY(fresh, "two leases with one token");
-        waiting_.push_back(std::move(attempt));
+        for (const AttemptPtr& attempt : attempts) {
+            attempt->aside = aside_;
+            attempt->desk = desk_;
+            bool fresh = held_.emplace(attempt->lease.token, attempt).second;
+            CHECK_WHY(fresh, "two leases with one token");
+            waiting_.push_back(attempt);
+        }
     }
-    changed_.notify_all();
+    // One; it wakes the next if there is more (see WaitForCrew). Short tasks are over before a
+    // crowd of threads could be woken.
+    work_.notify_one();
 }
 
-AttemptPtr AttemptTable::TakeWaiting() {
+std::vector<AttemptPtr> AttemptTable::PopCrew() {
+    if (waiting_.empty()) return {};
+    std::vector<AttemptPtr> crew{std::move(waiting_.front())};
+    waiting_.pop_front();
+    const Attempt& first = *crew.front();
+    if (!first.handler || !first.handler->batch || first.lease.alone) return crew;
+    auto most = static_cast<std::size_t>(first.handler->batch_most);
+    std::erase_if(waiting_, [&](const AttemptPtr& other) {
+        if (crew.size() >= most || other->lease.type != first.lease.type || other->lease.alone) {
+            return false;
+        }
+        crew.push_back(other);
+        return true;
+    });
+    return crew;
+}
+
+std::vector<AttemptPtr> AttemptTable::TakeCrew() {
     std::lock_guard guard(mutex_);
-    if (waiting_.empty()) return nullptr;
-    AttemptPtr attempt = std::move(waiting_.front());
-    waiting_.pop_front();
-    return attempt;
+    return PopCrew();
 }
 
-AttemptPtr AttemptTable::WaitForWaiting(std::stop_token stop) {
+std::vector<AttemptPtr> AttemptTable::WaitForCrew(std::stop_token stop) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, stop, [this] { return !waiting_.empty(); });
-    if (stop.stop_requested() || waiting_.empty()) return nullptr;
-    AttemptPtr attempt = std::move(waiting_.front());
-    waiting_.pop_front();
-    return attempt;
+    work_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    if (stop.stop_requested()) return {};
+    std::vector<AttemptPtr> crew = PopCrew();
+    bool more = !waiting_.empty();
+    lock.unlock();
+    if (more) work_.notify_one();
+    return crew;
 }
 
 std::vector<AttemptPtr> AttemptTable::TakeAllWaiting() {
@@ -96,12 +131,36 @@ std::vector<AttemptPtr> AttemptTable::TakeAllWaiting() {
     return {taken.begin(), taken.end()};
 }
 
+// They wait in the order in which they were claimed.
+std::vector<AttemptPtr> AttemptTable::TakeStalled(base::Instant before) {
+    std::lock_guard guard(mutex_);
+    std::vector<AttemptPtr> stalled;
+    while (!waiting_.empty() && waiting_.front()->waits_since <= before) {
+        stalled.push_back(std::move(waiting_.front()));
+        waiting_.pop_front();
+    }
+    return stalled;
+}
+
+std::optional<base::Instant> AttemptTable::oldest_waiting() const {
+    std::lock_guard guard(mutex_);
+    if (waiting_.empty()) return std::nullopt;
+    return waiting_.front()->waits_since;
+}
+
+AttemptTable::Sizes AttemptTable::sizes() const {
+    std::lock_guard guard(mutex_);
+    return {static_cast<int>(held_.size()), static_cast<int>(waiting_.size())};
+}
+
 void AttemptTable::Remove(const Attempt& attempt) {
+    bool empty = false;
     {
         std::lock_guard guard(mutex_);
         held_.erase(attempt.lease.token);
+        empty = held_.empty();
     }
-    changed_.notify_all();
+    if (empty) emptied_.notify_all();
 }
 
 int AttemptTable::size() const {
@@ -150,12 +209,8 @@ bool AttemptTable::WaitEmpty(base::Clock& clock, std::stop_token stop, base::Ins
         std::unique_lock lock(mutex_);
         if (held_.empty()) return true;
         if (late || stop.stop_requested()) return false;
-        clock.WaitUntil(lock, changed_, stop, until);
+        clock.WaitUntil(lock, emptied_, stop, until);
     }
-}
-
-void AttemptTable::Notify() {
-    changed_.notify_all();
 }
 
 }  // namespace stint::engine

@@ -21,7 +21,29 @@
 
 namespace stint::engine {
 
+class Desk;
 class FlightRecord;
+
+// Attempts that one thread runs together, in one call of a batch handler. Whoever gives one of them
+// up takes the thread from all.
+class Crew {
+public:
+    // By the runner, when the handler has returned. False: it was given up, and so was the thread.
+    bool Return() { return Move(State::kReturned); }
+    // True also when it was given up before.
+    bool Abandon() { return Move(State::kAbandoned) || state_ == State::kAbandoned; }
+    // True once: for whoever counts the lost thread.
+    bool CountLoss() { return !counted_.exchange(true); }
+
+private:
+    enum class State : std::uint8_t { kRunning, kReturned, kAbandoned };
+    bool Move(State to) {
+        State running = State::kRunning;
+        return state_.compare_exchange_strong(running, to);
+    }
+    std::atomic<State> state_{State::kRunning};
+    std::atomic<bool> counted_{false};
+};
 
 // One held lease. Shared by the table, the thread that runs it and whoever stops it; a thread that
 // was left behind holds nothing of the worker but this.
@@ -35,15 +57,23 @@ public:
     const store::Lease lease;
     const SessionId session;
     const std::shared_ptr<const HandlerEntry> handler;  // null: claimed a type we do not have
-    base::Instant claim_sent{};  // set before it is shared; the store counts timeouts from there
+    base::Instant claim_sent{};   // set before it is shared; the store counts timeouts from there
+    base::Instant waits_since{};  // set before it is shared: when the claim was answered
 
     // ---- its life: held → running → ended, and exactly one party ends it and may report it ----
-    // The handler is about to be called. False: it was given up before.
+    // The handler is about to be called. False: it was given up or forbidden before.
     bool Begin(base::Instant now, Duration timeout_grace);
+    // By whoever says of it that it has not started: from then on that stays true, and its runner
+    // only hands it back. False: it has begun, or it is over.
+    bool Forbid() { return Move(Phase::kHeld, Phase::kForbidden) || phase_ == Phase::kForbidden; }
     // By its runner.
     bool Return() {
-        return Move(Phase::kRunning, Phase::kReturned) || Move(Phase::kHeld, Phase::kReturned);
+        return Move(Phase::kRunning, Phase::kReturned) || Move(Phase::kHeld, Phase::kReturned) ||
+               Move(Phase::kForbidden, Phase::kReturned);
     }
+    // It runs with others. Before Begin.
+    void Join(std::shared_ptr<Crew> crew);
+    std::shared_ptr<Crew> crew() const;
     // By anybody else. kRunning: the runner's thread is lost with it.
     enum class Abandoned : std::uint8_t { kNo, kUnstarted, kRunning };
     Abandoned Abandon();
@@ -68,6 +98,7 @@ public:
     void KeepProgress(store::Progress older
     );  // taken, but not stored: put back unless there is news
 
+    std::shared_ptr<Desk> desk = nullptr;    // set before it is shared; null: nothing can be asked
     std::shared_ptr<Aside> aside = nullptr;  // set before it is shared; null: stop here and now
 
     // Set by its runner before it begins, used by whoever ends it.
@@ -75,7 +106,7 @@ public:
     int flight_slot = -1;
 
 private:
-    enum class Phase : std::uint8_t { kHeld, kRunning, kReturned, kAbandoned };
+    enum class Phase : std::uint8_t { kHeld, kForbidden, kRunning, kReturned, kAbandoned };
     bool Move(Phase from, Phase to) { return phase_.compare_exchange_strong(from, to); }
 
     std::atomic<Phase> phase_{Phase::kHeld};
@@ -84,6 +115,7 @@ private:
     std::atomic<bool> began_{false};
     std::stop_source stop_;
     mutable std::mutex mutex_;
+    std::shared_ptr<Crew> crew_;               // guarded by mutex_; null: it runs by itself
     std::optional<base::Instant> timeout_at_;  // guarded by mutex_
     std::optional<base::Instant> hung_at_;     // guarded by mutex_
     std::optional<store::Progress> progress_;  // guarded by mutex_
@@ -94,19 +126,33 @@ class AttemptTable {
 public:
     AttemptTable() : aside_(std::make_shared<Aside>()) {}
 
+    // Where the handlers of all that is added from now on may ask.
+    void UseDesk(std::shared_ptr<Desk> desk) { desk_ = std::move(desk); }
+
     // Whoever runs the host's code for the loops that must go on.
     Aside& aside() { return *aside_; }
 
     // Held, and waiting for an executor.
-    void Add(AttemptPtr attempt);
-    // The next one that waits; null when there is none. It stays in the table.
-    AttemptPtr TakeWaiting();
-    // Blocks for one; null when `stop` is requested.
-    AttemptPtr WaitForWaiting(std::stop_token stop);
+    void Add(AttemptPtr attempt) { Add(std::vector{std::move(attempt)}); }
+    void Add(const std::vector<AttemptPtr>& attempts);
+    // The next one that waits, and where its handler takes batches others of its type; empty when
+    // none waits. They stay in the table.
+    std::vector<AttemptPtr> TakeCrew();
+    // Blocks for one; empty when `stop` is requested.
+    std::vector<AttemptPtr> WaitForCrew(std::stop_token stop);
     // Takes all that wait, so that none of them starts any more.
     std::vector<AttemptPtr> TakeAllWaiting();
     void Remove(const Attempt& attempt);
 
+    // Those of them that have waited since `before` or longer.
+    std::vector<AttemptPtr> TakeStalled(base::Instant before);
+    std::optional<base::Instant> oldest_waiting() const;  // since when
+
+    struct Sizes {
+        int held;  // waiting ones included
+        int waiting;
+    };
+    Sizes sizes() const;
     int size() const;   // held by us, waiting ones included
     bool Busy() const;  // holds any whose lease is not known to be lost
     int waiting() const;
@@ -117,12 +163,15 @@ public:
 
     // Until nothing is held, `until`, or `stop`; true when nothing is held.
     bool WaitEmpty(base::Clock& clock, std::stop_token stop, base::Instant until);
-    void Notify();
 
 private:
+    std::vector<AttemptPtr> PopCrew();  // under mutex_
+
     const std::shared_ptr<Aside> aside_;
+    std::shared_ptr<Desk> desk_;  // set at start
     mutable std::mutex mutex_;
-    std::condition_variable_any changed_;
+    std::condition_variable_any work_;       // something waits for an executor
+    std::condition_variable_any emptied_;    // nothing is held any more
     std::map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_
     std::deque<AttemptPtr> waiting_;         // guarded by mutex_
 };

@@ -10,6 +10,32 @@
 namespace stint::engine {
 namespace {
 
+AttemptPtr Held() {
+    return std::make_shared<Attempt>(store::Lease{}, SessionId{}, nullptr);
+}
+
+// A process that was frozen sweeps its own session: what it calls "not started" must stay so.
+TEST(Attempts, WhatIsForbiddenNeverBeginsAndIsStillReturnedOnce) {
+    AttemptPtr attempt = Held();
+    EXPECT_TRUE(attempt->Forbid());
+    EXPECT_TRUE(attempt->Forbid()) << "whoever asks again hears the same";
+    EXPECT_FALSE(attempt->Begin(base::Instant{}, Duration::zero()));
+    EXPECT_FALSE(attempt->began());
+    EXPECT_TRUE(attempt->Return());
+    EXPECT_FALSE(attempt->Return());
+    EXPECT_FALSE(attempt->Forbid()) << "it is over";
+}
+
+TEST(Attempts, WhatHasBegunIsNotForbidden) {
+    AttemptPtr attempt = Held();
+    EXPECT_TRUE(attempt->Begin(base::Instant{}, Duration::zero()));
+    EXPECT_FALSE(attempt->Forbid());
+    EXPECT_TRUE(attempt->running());
+    AttemptPtr given_up = Held();
+    EXPECT_TRUE(given_up->Forbid());
+    EXPECT_EQ(given_up->Abandon(), Attempt::Abandoned::kUnstarted);
+}
+
 // A lock that is missing shows under ThreadSanitizer, which runs this test too.
 TEST(Attempts, TheTableLosesAndDoublesNoneUnderThreads) {
     constexpr int kThreads = 3, kEach = 400;
@@ -18,9 +44,10 @@ TEST(Attempts, TheTableLosesAndDoublesNoneUnderThreads) {
     std::vector<std::jthread> takers;
     for (auto& mine : taken) {
         takers.emplace_back([&](std::stop_token stop) {
-            while (AttemptPtr attempt = table.WaitForWaiting(stop)) {
-                mine.push_back(attempt->lease.task);
-                table.Remove(*attempt);
+            for (auto crew = table.WaitForCrew(stop); !crew.empty();
+                 crew = table.WaitForCrew(stop)) {
+                mine.push_back(crew.front()->lease.task);
+                table.Remove(*crew.front());
             }
         });
     }

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "engine/store_failure.h"
 #include "model/limits.h"
+#include "store/finished.h"
 
 namespace stint::engine {
 
@@ -184,7 +185,11 @@ void Await::Ask(std::unique_lock<std::mutex>& lock) {
     }
     lock.unlock();
     std::vector<store::FinishedTask> finished;
-    if (!open.empty()) finished = store_.Finished(open);
+    store::EachFinished(
+        open,
+        [&](auto some) { return store_.Finished(some); },
+        [&](store::FinishedTask one) { finished.push_back(std::move(one)); }
+    );
     std::vector<TaskId> missing;
     for (TaskId task : unknown) {
         auto same = [&](const store::FinishedTask& one) { return one.id == task; };

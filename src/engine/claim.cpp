@@ -14,12 +14,15 @@ using model::WorkerEvent;
 
 namespace {
 constexpr int kLongestClearPause = 16;  // times clear_for
-}
+// Where nobody can wake us, polling is all there is: unless something else was asked for.
+constexpr Duration kLongestUnheard = std::chrono::seconds{2};
+}  // namespace
 
 Claimer::Claimer(
     const Parts& parts,
     const Registry& registry,
     AttemptTable& attempts,
+    Ahead& ahead,
     Session& session,
     Machine& machine,
     const SafeHooks& hooks,
@@ -28,6 +31,7 @@ Claimer::Claimer(
     : parts_(parts.For("claim")),
       registry_(registry),
       attempts_(attempts),
+      ahead_(ahead),
       session_(session),
       machine_(machine),
       hooks_(hooks),
@@ -73,7 +77,7 @@ base::Instant Claimer::Once(int limit) {
     }
     if (!session.valid() || !machine_.ToPolling()) return now;
 
-    store::ClaimReply reply = Ask(session, limit);
+    store::ClaimReply reply = Ask(session, limit, hinted);
     if (!reply.session_live) {
         session_.Lose(session, "the store refused a claim: the session is over");
         return now;
@@ -81,7 +85,9 @@ base::Instant Claimer::Once(int limit) {
     auto taken = static_cast<int>(reply.leases.size());
     CHECK(taken <= limit);
     parts_.metrics.claimed += reply.leases.size();
+    if (taken > 0 || hinted) hints_pay_ = taken > 0;
     if (taken == 0) return Rest(reply);
+    ahead_.Claimed(parts_.clock.Now() - now);
 
     machine_.Fire(WorkerEvent::kFoundWork);
     machine_.Fire(WorkerEvent::kClaimed);
@@ -91,7 +97,7 @@ base::Instant Claimer::Once(int limit) {
         mode_ = Mode::kAlone;
         clear_pause_ = settings_.clear_for;
     } else {
-        wants_room_ = taken == limit;
+        wants_room_ = taken == limit || limited_;
     }
     Take(session, now, std::move(reply.leases));
     if (mode_ == Mode::kOrdinary && reply.suspects_waiting) HearOfSuspects(now);
@@ -135,13 +141,19 @@ void Claimer::StopClearing(base::Instant now, Duration pause) {
     hinted_ = true;  // what came meanwhile was not looked at
 }
 
-store::ClaimReply Claimer::Ask(SessionId session, int limit) {
+store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
     store::ClaimRequest request;
     request.session = session;
     request.limit = limit;
     request.queues = settings_.queues;
     request.types = types_;
     request.suspect = mode_ == Mode::kClearing;
+    request.labels = settings_.labels;
+    // Where others are always faster, a small question first.
+    request.hinted = hinted && hints_pay_;
+    if (settings_.withheld) request.withheld = settings_.withheld();
+    LeaveRoom(request);
+    limited_ = !request.queue_room.empty() || !request.type_room.empty();
     ++parts_.metrics.claims;
     base::TestPoint("claim.before");
     try {
@@ -157,15 +169,39 @@ store::ClaimReply Claimer::Ask(SessionId session, int limit) {
     }
 }
 
+// What is limited here and may not fill all of the claim.
+void Claimer::LeaveRoom(store::ClaimRequest& request) const {
+    if (settings_.queue_limits.empty() && settings_.type_limits.empty()) return;
+    request.queue_room = settings_.queue_limits;
+    request.type_room = settings_.type_limits;
+    auto count = [](std::map<std::string, int>& room, const std::string& name) {
+        auto found = room.find(name);
+        if (found != room.end()) found->second = std::max(0, found->second - 1);
+    };
+    for (const AttemptPtr& attempt : attempts_.All()) {
+        count(request.queue_room, attempt->lease.queue);
+        count(request.type_room, attempt->lease.type);
+    }
+}
+
 void Claimer::Take(SessionId session, base::Instant sent, std::vector<store::Lease> leases) {
+    std::vector<AttemptPtr> taken;
+    taken.reserve(leases.size());
+    const base::Instant now = parts_.clock.Now();
     for (store::Lease& lease : leases) {
-        TaskId task = lease.task;
         auto handler = registry_.Share(lease.type);
-        auto attempt = std::make_shared<Attempt>(std::move(lease), session, std::move(handler));
-        attempt->claim_sent = sent;
-        attempts_.Add(attempt);
+        taken.push_back(std::make_shared<Attempt>(std::move(lease), session, std::move(handler)));
+        taken.back()->claim_sent = sent;
+        taken.back()->waits_since = now;
+    }
+    // All at once, so that a handler of batches finds them together.
+    attempts_.Add(taken);
+    for (const AttemptPtr& attempt : taken) {
         hooks_.Transition(
-            task, model::State::kOpen, model::State::kInProgress, model::Event::kClaim
+            attempt->lease.task,
+            model::State::kOpen,
+            model::State::kInProgress,
+            model::Event::kClaim
         );
     }
     // The session may have been given up while the claim was on its way; who gave it up did not see
@@ -190,6 +226,7 @@ base::Instant Claimer::Rest(const store::ClaimReply& reply) {
     ++parts_.metrics.polls_empty;
     if (mode_ == Mode::kClearing) return LostTheRace();
     machine_.Fire(WorkerEvent::kFoundNothing);
+    if (limited_) wants_room_ = true;
     base::Instant now = parts_.clock.Now();
     // Right after a lost race it may be the same one, on its way to somebody: not again at once.
     if (!std::exchange(raced_, false) && reply.suspects_waiting) HearOfSuspects(now);
@@ -203,7 +240,9 @@ base::Instant Claimer::Rest(const store::ClaimReply& reply) {
             wait = std::clamp(*reply.next_due, Duration{1}, std::max(wait, Duration{1}));
         }
         poll_at_ = now + wait;
-        interval_ = std::min(interval_ * 2, settings_.poll.max);
+        Duration longest = settings_.poll.max;
+        if (longest == PollOptions{}.max && !parts_.wake.Hears()) longest = kLongestUnheard;
+        interval_ = std::min(interval_ * 2, longest);
     }
     machine_.Fire(WorkerEvent::kIntervalComputed);
     return poll_at_;

@@ -12,10 +12,13 @@
 #include <stint/options.h>
 
 #include <atomic>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "engine/ahead.h"
 #include "engine/attempts.h"
 #include "engine/hooks.h"
 #include "engine/machine.h"
@@ -31,12 +34,16 @@ public:
         std::vector<std::string> queues;
         PollOptions poll;
         Duration clear_for;  // how long to wait for an idle moment, for a suspect's sake
+        std::vector<std::string> labels = {};
+        std::map<std::string, int> queue_limits = {}, type_limits = {};  // held here at once
+        std::function<std::vector<std::string>()> withheld = {};
     };
 
     Claimer(
         const Parts& parts,
         const Registry& registry,
         AttemptTable& attempts,
+        Ahead& ahead,
         Session& session,
         Machine& machine,
         const SafeHooks& hooks,
@@ -53,6 +60,8 @@ public:
 
     // Called for each hint that concerns our queues.
     void OnHint(std::function<void()> listener);
+    // As if one had come.
+    void Hint() { hinted_ = true; }
     // The end of an attempt is worth another look.
     bool wants_room() const { return wants_room_.load(); }
 
@@ -65,7 +74,8 @@ private:
 
     void Hear(const wake::Hint& hint);
     bool Serves(std::string_view queue) const;
-    store::ClaimReply Ask(SessionId session, int limit);
+    store::ClaimReply Ask(SessionId session, int limit, bool hinted);
+    void LeaveRoom(store::ClaimRequest& request) const;
     void Take(SessionId session, base::Instant sent, std::vector<store::Lease> leases);
     base::Instant Rest(const store::ClaimReply& reply);
     base::Instant LostTheRace();
@@ -75,6 +85,7 @@ private:
     Parts parts_;
     const Registry& registry_;
     AttemptTable& attempts_;
+    Ahead& ahead_;
     Session& session_;
     Machine& machine_;
     const SafeHooks& hooks_;
@@ -87,7 +98,9 @@ private:
     base::Instant clear_until_{};     // in kClearing
     base::Instant clear_again_at_{};  // not before, while something runs here
     Duration clear_pause_;            // before the next try, should this one fail
+    bool limited_ = false;            // the last claim left out a queue or a type that is full here
     bool raced_ = false;              // the suspect we were told of was somebody else's
+    bool hints_pay_ = true;           // the last claim after a hint found something
     Duration interval_{};
     base::Instant poll_at_{};  // scratch of Once and Rest
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "engine/new_task.h"
 #include "model/limits.h"
+#include "store/resources.h"
 
 namespace stint::engine {
 
@@ -13,6 +15,8 @@ using model::WorkerState;
 namespace {
 
 constexpr int kLeastSettleQueue = 64;
+// What was claimed ahead and waits for so long for a slot is handed back.
+constexpr Duration kStalledAfter = std::chrono::seconds{1};
 
 store::NewSession Identity(const WorkerOptions& options, const Registry& registry) {
     store::NewSession identity;
@@ -21,6 +25,7 @@ store::NewSession Identity(const WorkerOptions& options, const Registry& registr
     identity.slots = options.slots;
     identity.queues = options.queues;
     identity.types = registry.Types();
+    identity.labels = options.labels;
     identity.version = options.version;
     identity.exclusive = options.exclusive;
     return identity;
@@ -48,6 +53,15 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
           parts.metrics,
           std::min(options.error_wait, options.lease.heartbeat_every)
       ),
+      desk(std::make_shared<StoreDesk>(
+          given.store,
+          given.clock,
+          [&wake = given.wake](const std::string& queue) {
+              wake::Hint hint{wake::Hint::Kind::kTaskAvailable, queue, {}};
+              wake.Signal({&hint, 1});
+          }
+      )),
+      ahead(options.slots, options.claim_ahead),
       settler(parts, given.reserved, options.state_dir, hooks),
       session(
           parts,
@@ -57,21 +71,36 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
           [this](SessionId id) { return settler.Holds(id); }
       ),
       executor(
-          parts, attempts, session, settler, hooks, options.timeout_grace, options.stop_grace / 2
+          parts,
+          attempts,
+          ahead,
+          session,
+          settler,
+          hooks,
+          options.timeout_grace,
+          options.stop_grace / 2
       ),
       claimer(
           parts,
           given.registry,
           attempts,
+          ahead,
           session,
           machine,
           hooks,
-          {options.queues, options.poll, options.lease.lease}
+          {.queues = options.queues,
+           .poll = options.poll,
+           .clear_for = options.lease.lease,
+           .labels = options.labels,
+           .queue_limits = options.at_once_of_queue,
+           .type_limits = given.registry.LimitsHere(),
+           .withheld = options.withheld}
       ),
       recoverer(parts, attempts, session, settler, hooks, options.state_dir, options.timeout_grace),
-      housekeeper(parts, options.history_every) {
+      housekeeper(parts, options.housekeep_every, options.history_every) {
     CHECK(options.slots > 0 && options.slots <= model::limits::kSlots);
-    CHECK(options.claim_ahead >= 0);
+    CHECK(options.claim_ahead.value_or(0) >= 0);
+    attempts.UseDesk(desk);
     settler.OnPush([this] { settle_pulse.Poke(); });
     settler.OnGiveUp([this](SessionId id) {
         session.Retire(id);
@@ -80,8 +109,13 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
     });
     claimer.OnHint([this] { claim_pulse.Poke(); });
     executor.OnEnd([this] {
-        if (claimer.wants_room()) claim_pulse.Poke();
+        if (claimer.wants_room() && Room() > 0) claim_pulse.Poke();
     });
+}
+
+// A handler that was left behind asks in vain from now on.
+Worker::Core::~Core() {
+    desk->Close();
 }
 
 template <class Work>
@@ -142,6 +176,7 @@ void Worker::Core::Connect() {
     Reach(WorkerState::kConnecting);
     if (!published) {
         parts.store.PublishTypes(registry.Defaults());
+        MakeTypeLimits();
         published = true;
     }
     if (!session.id().valid()) {
@@ -161,6 +196,22 @@ void Worker::Core::Connect() {
     recovered = true;
     connected = true;
     machine.Fire(WorkerEvent::kRecovered);
+}
+
+// What is there already is the operator's: a worker that starts does not change it back.
+void Worker::Core::MakeTypeLimits() {
+    for (const auto& [type, at_once] : registry.LimitsOverAll()) {
+        store::ResourceStore& resources = parts.store.Resources();
+        std::string name = LimitOfType(type);
+        auto there = resources.Find(name);
+        if (there && there->settings.changed_at && there->pattern.empty()) continue;
+        auto made = resources.Change({.name = name, .capacity = at_once}, "worker");
+        if (made) continue;
+        parts.log.Error(
+            "the limit of a type could not be set",
+            {{"type", type}, {"error", made.error().message}}
+        );
+    }
 }
 
 // By the shortest way that the table has.
@@ -197,26 +248,41 @@ void Worker::Core::UseFreshFlight(SessionId id) {
 }
 
 int Worker::Core::Room() const {
-    int held = attempts.size();
-    int slots = options.slots + options.claim_ahead - executor.threads_lost() - held;
+    auto [held, waiting] = attempts.sizes();
+    int room = ahead.Room(options.slots - executor.threads_lost(), held, waiting);
     // Every lease must find room for its outcome.
-    return std::min(slots, OutcomeRoom() - held - settler.size());
+    return std::min(room, OutcomeRoom() - held - settler.size());
 }
 
 int Worker::Core::OutcomeRoom() const {
-    return std::max(2 * options.slots, kLeastSettleQueue) + options.claim_ahead;
+    return std::max(2 * options.slots, kLeastSettleQueue) + 2 * ahead.most();
 }
 
 void Worker::Core::HandBackWaiting() {
     for (const AttemptPtr& attempt : attempts.TakeAllWaiting()) executor.HandBack(attempt);
 }
 
+// Who asked for a number gets it; what was taken by our own choice must not lie here. Returns when
+// to look again.
+base::Instant Worker::Core::HandBackStalled() {
+    if (!ahead.chosen()) return base::Instant::max();
+    base::Instant now = parts.clock.Now();
+    std::vector<AttemptPtr> stalled = attempts.TakeStalled(now - kStalledAfter);
+    if (!stalled.empty()) {
+        ahead.Stalled();
+        parts.metrics.stalled += stalled.size();
+    }
+    for (const AttemptPtr& attempt : stalled) executor.HandBack(attempt);
+    auto oldest = attempts.oldest_waiting();
+    return oldest ? *oldest + kStalledAfter : base::Instant::max();
+}
+
 // ---- the other steps ----
 
 bool Worker::Core::RunOneAttempt() {
-    AttemptPtr attempt = attempts.TakeWaiting();
-    if (!attempt) return false;
-    executor.Run(attempt);
+    std::vector<AttemptPtr> crew = attempts.TakeCrew();
+    if (crew.empty()) return false;
+    executor.Run(crew);
     return true;
 }
 
@@ -260,7 +326,7 @@ base::Instant Worker::Core::WatchOnce() {
     if (had_session && !session.id().valid()) claim_pulse.Poke();
     base::Instant next = executor.Watch();
     CheckHealth();
-    return std::min(next, session.deadline());
+    return std::min({next, session.deadline(), HandBackStalled()});
 }
 
 void Worker::Core::CheckHealth() {
@@ -389,6 +455,11 @@ base::Instant Worker::HousekeepOnce() {
 }
 void Worker::Drain() {
     core_->Shut(core_->options.drain, {});
+}
+
+void Worker::Look() {
+    core_->claimer.Hint();
+    core_->claim_pulse.Poke();
 }
 
 model::WorkerState Worker::state() const {

@@ -8,9 +8,11 @@
 #include <thread>
 #include <vector>
 
+#include "engine/ahead.h"
 #include "engine/attempts.h"
 #include "engine/breaker.h"
 #include "engine/claim.h"
+#include "engine/desk.h"
 #include "engine/execute.h"
 #include "engine/hooks.h"
 #include "engine/housekeep.h"
@@ -26,6 +28,7 @@ namespace stint::engine {
 
 struct Worker::Core {
     Core(WorkerParts given, WorkerOptions options_in);
+    ~Core();
 
     // ---- the steps (core.cpp) ----
     base::Instant ClaimOnce();
@@ -40,10 +43,12 @@ struct Worker::Core {
 
     void Connect();
     void Reach(model::WorkerState goal);
+    void MakeTypeLimits();
     void UseFreshFlight(SessionId session);
     int Room() const;
     int OutcomeRoom() const;  // leases and outcomes in memory, together
     void HandBackWaiting();
+    base::Instant HandBackStalled();
     void WaitForTheObedient();
     void Flush(std::stop_token hurry);
     void CloseSession();
@@ -71,7 +76,9 @@ struct Worker::Core {
     Pulse settled_pulse;  // after each batch
     Machine machine;
     Breaker breaker;
+    std::shared_ptr<StoreDesk> desk;
     AttemptTable attempts;
+    Ahead ahead;
     Settler settler;
     Session session;
     Executor executor;
@@ -90,7 +97,7 @@ struct Worker::Core {
     // A thread and what it runs now. Shared, because a thread that was left behind outlives us.
     struct Runner {
         std::mutex mutex;
-        AttemptPtr attempt;  // guarded by mutex
+        std::vector<AttemptPtr> crew;  // guarded by mutex
     };
     struct RunnerThread {
         std::shared_ptr<Runner> runner;

@@ -1,6 +1,7 @@
 #include "engine/execute.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "base/check.h"
 #include "base/test_point.h"
@@ -12,6 +13,7 @@ namespace stint::engine {
 Executor::Executor(
     const Parts& parts,
     AttemptTable& attempts,
+    Ahead& ahead,
     Session& session,
     Settler& settler,
     const SafeHooks& hooks,
@@ -20,6 +22,7 @@ Executor::Executor(
 )
     : parts_(parts.For("execute")),
       attempts_(attempts),
+      ahead_(ahead),
       session_(session),
       settler_(settler),
       hooks_(hooks),
@@ -27,37 +30,67 @@ Executor::Executor(
       kill_grace_(kill_grace) {
 }
 
-bool Executor::Run(const AttemptPtr& attempt) {
+bool Executor::Run(const std::vector<AttemptPtr>& crew) {
     base::TestPoint("execute.before");
-    if (ShouldNotStart(attempt)) {
-        if (!attempt->Return()) return true;  // nothing ran here: the thread is not lost
-        auto settlement =
-            Conclude(attempt->lease, attempt->session, AttemptResult{}, attempt->why(), 0);
-        Report(attempt, std::move(settlement), Told::kNobody);
-        return true;
-    }
     SafeHooks::Detached before = hooks_.Before();
-    // Before the handler can do harm: what is not noted here is not suspected after a crash.
-    attempt->flight = flight();
-    if (attempt->flight) attempt->flight_slot = attempt->flight->Start(attempt->lease.task);
-    ++parts_.metrics.started;
-    if (!attempt->Begin(parts_.clock.Now(), timeout_grace_)) {
-        if (attempt->flight) attempt->flight->End(attempt->flight_slot);
-        return true;
-    }
+    std::vector<AttemptPtr> begun = BeginAll(crew);
+    if (begun.empty()) return true;
+    const base::Instant begun_at = parts_.clock.Now();
     // From Begin on we may be left behind: nothing of the worker may be touched …
-    bool hook_was_well = before(Info(*attempt));
-    AttemptResult result = Call(attempt);
+    std::shared_ptr<Crew> together = begun.front()->crew();
+    bool hook_was_well = true;
+    for (const AttemptPtr& attempt : begun) hook_was_well &= before(Info(*attempt));
+    std::vector<AttemptResult> results = CallAll(begun);
 
     // … until it is certain that we are not.
-    if (!attempt->Return()) return false;
+    if (together && !together->Return()) return false;
+    if (!together && !begun.front()->Return()) return false;
     hooks_.Count(hook_was_well);
-    auto settlement = Conclude(
-        attempt->lease, attempt->session, result, attempt->why(), parts_.random.Fraction()
-    );
-    Report(attempt, std::move(settlement), Told::kHere, result.completed_in);
+    ahead_.Ran(parts_.clock.Now() - begun_at, static_cast<int>(begun.size()));
+    for (std::size_t i = 0; i < begun.size(); ++i) {
+        const AttemptPtr& attempt = begun[i];
+        if (together && !attempt->Return()) continue;  // given up alone, before the others began
+        auto settlement = Conclude(
+            attempt->lease, attempt->session, results[i], attempt->why(), parts_.random.Fraction()
+        );
+        Report(attempt, std::move(settlement), Told::kHere, results[i].completed_in);
+    }
+    if (ended_) ended_();
     base::TestPoint("execute.after");
     return true;
+}
+
+std::vector<AttemptPtr> Executor::BeginAll(const std::vector<AttemptPtr>& crew) {
+    auto together =
+        crew.front()->handler && crew.front()->handler->batch ? std::make_shared<Crew>() : nullptr;
+    std::vector<AttemptPtr> begun;
+    for (const AttemptPtr& attempt : crew) {
+        if (ShouldNotStart(attempt)) {
+            ReturnUnstarted(attempt);
+            continue;
+        }
+        attempt->Join(together);
+        // Before the handler can do harm: what is not noted here is not suspected after a crash.
+        attempt->flight = flight();
+        if (attempt->flight) attempt->flight_slot = attempt->flight->Start(attempt->lease.task);
+        ++parts_.metrics.started;
+        if (attempt->Begin(parts_.clock.Now(), timeout_grace_)) {
+            begun.push_back(attempt);
+            continue;
+        }
+        if (attempt->flight) attempt->flight->End(attempt->flight_slot);
+        ReturnUnstarted(attempt);
+    }
+    return begun;
+}
+
+void Executor::ReturnUnstarted(const AttemptPtr& attempt) {
+    if (!attempt->Return()) return;  // nothing ran here: the thread is not lost
+    // One that was forbidden to start belongs to a session that is over.
+    auto why = attempt->why() == StopReason::kNone ? StopReason::kLeaseLost : attempt->why();
+    auto settlement = Conclude(attempt->lease, attempt->session, AttemptResult{}, why, 0);
+    Report(attempt, std::move(settlement), Told::kNobody);
+    if (ended_) ended_();
 }
 
 // Told to stop before it began, or claimed so long ago that it may be somebody else's.
@@ -71,6 +104,34 @@ bool Executor::ShouldNotStart(const AttemptPtr& attempt) const {
     if (session_.Live(attempt->session, now) && !waited_too_long) return false;
     attempt->RequestStop(StopReason::kLeaseLost);
     return true;
+}
+
+std::vector<AttemptResult> Executor::CallAll(const std::vector<AttemptPtr>& crew) const {
+    if (crew.front()->crew()) return CallBatch(crew);
+    return {Call(crew.front())};
+}
+
+// Touches only what the attempts own, as the next.
+std::vector<AttemptResult> Executor::CallBatch(const std::vector<AttemptPtr>& crew) {
+    std::deque<AttemptContext> contexts;  // they do not move
+    std::vector<detail::ErasedItem> items;
+    for (const AttemptPtr& attempt : crew) {
+        items.push_back({&contexts.emplace_back(attempt), attempt->lease.input});
+    }
+    std::vector<detail::ErasedEnd> ends;
+    try {
+        ends = crew.front()->handler->batch(items);
+    } catch (...) {
+        ends.assign(crew.size(), {.thrown = std::current_exception()});
+    }
+    std::vector<AttemptResult> results(crew.size());
+    for (std::size_t i = 0; i < crew.size(); ++i) {
+        results[i].end = std::move(ends.at(i).outcome);
+        if (ends[i].thrown) results[i].end = EndOf(ends[i].thrown);
+        contexts[i].HearItems(results[i]);
+        std::move(contexts[i]).Into(results[i]);
+    }
+    return results;
 }
 
 // Touches only what the attempt owns: the handler may outlive the worker.
@@ -87,8 +148,9 @@ AttemptResult Executor::Call(const AttemptPtr& attempt) const {
             result.end = attempt->handler->handler(context, attempt->lease.input);
         }
     } catch (...) {
-        result.end = Classify(std::current_exception());
+        result.end = EndOf(std::current_exception());
     }
+    context.HearItems(result);
     std::move(context).Into(result);
     return result;
 }
@@ -127,9 +189,16 @@ void Executor::Report(
     // Queued before it is no longer held: who counts both never misses one.
     Ran trace;
     if (told != Told::kNobody) trace = {attempt->flight, attempt->flight_slot, true};
-    settler_.Push({std::move(settlement), attempt->lease.queue, uncertain}, std::move(trace));
+    struct Report report {
+        .settlement = std::move(settlement), .queue = attempt->lease.queue, .uncertain = uncertain
+    };
+    if (report.settlement.kind == store::Settlement::Kind::kBlocked) {
+        report.if_refused = IfRefused(attempt->lease, attempt->session, parts_.random.Fraction());
+    }
+    const model::Placement& placement = attempt->lease.placement;
+    report.frees = !placement.needs.empty() || !placement.order_key.empty();
+    settler_.Push(std::move(report), std::move(trace));
     attempts_.Remove(*attempt);
-    if (ended_) ended_();
 }
 
 base::Instant Executor::Watch() {
@@ -161,7 +230,7 @@ base::Instant Executor::Watch() {
 
 void Executor::GiveUp(const AttemptPtr& attempt) {
     if (attempt->Abandon() == Attempt::Abandoned::kNo) return;
-    ++threads_lost_;
+    CountLostThread(*attempt);
     ++parts_.metrics.hung;
     parts_.log.Error(
         "a handler ignored its timeout; its thread is given up",
@@ -169,6 +238,22 @@ void Executor::GiveUp(const AttemptPtr& attempt) {
     );
     auto settlement = HungUp(attempt->lease, attempt->session, parts_.random.Fraction());
     Report(attempt, std::move(settlement), Told::kAside);
+    HandBackCrew(*attempt);
+    if (ended_) ended_();
+}
+
+// Its thread ran others in the same call: they are given up with it, without blame.
+void Executor::HandBackCrew(const Attempt& given_up) {
+    std::shared_ptr<Crew> together = given_up.crew();
+    if (!together) return;
+    for (const AttemptPtr& other : attempts_.All()) {
+        if (other->crew() == together) HandBack(other);
+    }
+}
+
+void Executor::CountLostThread(const Attempt& attempt) {
+    std::shared_ptr<Crew> together = attempt.crew();
+    if (!together || together->CountLoss()) ++threads_lost_;
 }
 
 void Executor::HandBack(const AttemptPtr& attempt) {
@@ -176,7 +261,7 @@ void Executor::HandBack(const AttemptPtr& attempt) {
     if (how == Attempt::Abandoned::kNo) return;  // it has just ended by itself
     bool ran = how == Attempt::Abandoned::kRunning;
     if (ran) {
-        ++threads_lost_;
+        CountLostThread(*attempt);
         parts_.log.Error(
             "a handler ignored the request to stop; its thread is left behind, its task handed "
             "back",
@@ -184,6 +269,7 @@ void Executor::HandBack(const AttemptPtr& attempt) {
         );
     }
     Report(attempt, Release(attempt->lease, attempt->session), ran ? Told::kAside : Told::kNobody);
+    if (ended_) ended_();
 }
 
 AttemptInfo Executor::Info(const Attempt& attempt) {

@@ -7,7 +7,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "engine/ahead.h"
 #include "engine/attempts.h"
 #include "engine/flight.h"
 #include "engine/hooks.h"
@@ -23,6 +25,7 @@ public:
     Executor(
         const Parts& parts,
         AttemptTable& attempts,
+        Ahead& ahead,
         Session& session,
         Settler& settler,
         const SafeHooks& hooks,
@@ -30,9 +33,9 @@ public:
         Duration kill_grace
     );
 
-    // On the calling thread. False: the attempt was given up and this thread counts as lost; it
-    // must end without touching anything of the worker.
-    bool Run(const AttemptPtr& attempt);
+    // On the calling thread: one attempt, or several of one batch handler. False: they were given
+    // up and this thread counts as lost; it must end without touching anything of the worker.
+    bool Run(const std::vector<AttemptPtr>& crew);
 
     // Requests the stop of attempts whose time is over, gives up those that ignore it. Returns when
     // it wants to look again.
@@ -53,7 +56,12 @@ public:
     std::shared_ptr<FlightRecord> flight() const;
 
 private:
+    // Those that have begun: the others were told to stop before, or given up.
+    std::vector<AttemptPtr> BeginAll(const std::vector<AttemptPtr>& crew);
+    void ReturnUnstarted(const AttemptPtr& attempt);
+    std::vector<AttemptResult> CallAll(const std::vector<AttemptPtr>& crew) const;
     AttemptResult Call(const AttemptPtr& attempt) const;
+    static std::vector<AttemptResult> CallBatch(const std::vector<AttemptPtr>& crew);
     // Of one that ran, after_attempt is told: by its own runner here, by anybody else aside, since
     // that one has more to do.
     enum class Told : std::uint8_t { kNobody, kHere, kAside };
@@ -63,10 +71,13 @@ private:
     void TellHost(const AttemptPtr& attempt, const store::Settlement& settlement, Told told);
     bool ShouldNotStart(const AttemptPtr& attempt) const;
     void GiveUp(const AttemptPtr& attempt);
+    void HandBackCrew(const Attempt& given_up);
+    void CountLostThread(const Attempt& attempt);
     static AttemptInfo Info(const Attempt& attempt);
 
     Parts parts_;
     AttemptTable& attempts_;
+    Ahead& ahead_;
     Session& session_;
     Settler& settler_;
     const SafeHooks& hooks_;

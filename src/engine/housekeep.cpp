@@ -1,15 +1,23 @@
 #include "engine/housekeep.h"
 
+#include "store/quiet.h"
+
 namespace stint::engine {
 
 namespace {
 constexpr int kCallsPerCycle = 20;
-}
+constexpr int kRestingCycles = 5;
+}  // namespace
 
 bool Housekeeper::Once() {
     store::HousekeepReply sum;
     bool more = true;
     const base::Instant now = parts_.clock.Now();
+    if (now < again_at_ && claimed_ == parts_.metrics.claimed &&
+        store::QuietFor(parts_.store, &store::Quiet::all, {})) {
+        return false;
+    }
+    claimed_ = parts_.metrics.claimed;
     const store::HousekeepRequest request{.history = now >= history_at_};
     for (int i = 0; i < kCallsPerCycle && more; ++i) {
         store::HousekeepReply reply = parts_.store.Housekeep(request);
@@ -21,6 +29,7 @@ bool Housekeeper::Once() {
         }
         more = reply.more;
     }
+    again_at_ = now + (more ? Duration::zero() : kRestingCycles * every_);
     if (request.history && !more) history_at_ = now + history_every_;
     ++parts_.metrics.housekeepings;
     bool any = sum.expired_tasks + sum.expired_keys + sum.forgotten_sessions > 0;

@@ -21,14 +21,17 @@ struct Metrics {
     Counter retried{0};  // failed, will be tried again
     Counter snoozed{0};
     Counter released{0};  // handed back with the attempt refunded
+    Counter stalled{0};   // of those, claimed ahead and not begun in time
     Counter cancelled{0};
     Counter backgrounded{0};
+    Counter blocked{0};             // wait for other tasks
     Counter timed_out{0};           // attempts whose own time was over
     Counter hung{0};                // of those, the ones whose thread was given up
     Counter lost{0};                // stale_write_rejected: outcomes refused by the fence
-    Counter refused{0};             // outcomes refused by the transition table
+    Counter refused{0};             // waits that the store refused
     Counter settles{0};             // round trips
     Counter settles_unknown{0};     // commits whose end had to be read back
+    Counter postponed{0};           // outcomes that had to wait for another transaction
     Counter settled_by_reserve{0};  // outcomes that went over the reserved connection
     Counter spooled{0};             // outcomes written to the local spool
     Counter replayed{0};            // outcomes replayed from a spool

@@ -12,9 +12,12 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "engine/require.h"
 #include "engine/text.h"
 #include "model/decide.h"
 #include "model/limits.h"
+#include "model/needs.h"
+#include "model/placement.h"
 
 namespace stint::engine {
 
@@ -33,7 +36,8 @@ TaskError MakeError(std::string_view message, std::string_view klass, bool retry
         retryable};
 }
 
-constexpr int kChainMax = 32;  // links of nested exceptions
+constexpr int kChainMax = 32;                                 // links of nested exceptions
+constexpr Duration kReportedAgain = std::chrono::seconds{1};  // that a resource does not work
 
 std::string TypeName(const std::type_info& type) {
     std::string name = Demangle(type.name());
@@ -82,10 +86,16 @@ void Fail(
     const store::Lease& lease,
     TaskError error,
     AttemptEnd end,
-    double fraction
+    double fraction,
+    bool for_good = false
 ) {
+    model::RetryPolicy policy = lease.retry;
+    // Also where the task wants all errors to be tried again.
+    if (for_good && policy.on == model::RetryPolicy::On::kAll) {
+        policy.on = model::RetryPolicy::On::kRetryable;
+    }
     model::Disposition next =
-        model::DecideFailure(lease.retry, std::max(1, lease.attempt), error, fraction);
+        model::DecideFailure(policy, std::max(1, lease.attempt), error, fraction);
     settlement.kind = next.to == model::State::kDead ? Kind::kDead : Kind::kRetry;
     settlement.delay = next.delay;
     settlement.reason = CutText(next.reason, limits::kReason);
@@ -137,6 +147,88 @@ void Complete(
     settlement.reason = warning.empty() ? "" : CutText(warning, limits::kReason);
 }
 
+void Block(
+    store::Settlement& settlement,
+    const store::Lease& lease,
+    const Blocked& blocked,
+    const std::vector<model::NewTask>& subtasks,
+    double fraction
+) {
+    if (subtasks.empty() && blocked.on.empty()) {
+        auto error = MakeError(
+            "the handler returned Blocked, but has made no subtask and named no task to wait for",
+            "blocked_by_nothing",
+            false
+        );
+        return Fail(settlement, lease, error, AttemptEnd::kFailed, fraction);
+    }
+    settlement.kind = Kind::kBlocked;
+    settlement.end = AttemptEnd::kBlocked;
+    settlement.children = subtasks;
+    settlement.reason = CutText(blocked.note, limits::kReason);
+    settlement.wait = {.on = blocked.on, .on_failure = blocked.on_failure, .any = blocked.any};
+    // Subtasks are waited for anyway; a handler may name them all the same.
+    std::erase_if(settlement.wait.on, [&](TaskId task) {
+        return std::ranges::find(subtasks, task, &model::NewTask::id) != subtasks.end();
+    });
+}
+
+// The slot goes back, and the attempt with it: nothing was done that counts.
+void GiveBack(store::Settlement& settlement, const model::Needs& needs) {
+    settlement.kind = Kind::kRelease;
+    settlement.end = AttemptEnd::kReleased;
+    settlement.needs = needs;
+    settlement.reason = CutText("needs " + model::NeedsText(needs), limits::kReason);
+}
+
+// The task needs the resource, whether it had said so or not: it waits until that works. Reports of
+// which there must be several before anybody is kept away come no faster than retries would.
+void WaitForResource(store::Settlement& settlement, const store::Lease& lease, double fraction) {
+    settlement.delay = std::max(kReportedAgain, model::RetryDelay(lease.retry, 1, fraction));
+    if (model::Covers(lease.placement.needs, settlement.unavailable, 1)) return;
+    model::Needs needs = model::Together(lease.placement.needs, {{settlement.unavailable, 1}});
+    if (model::ValidateNeeds("needs", needs)) {
+        settlement.needs = std::move(needs);
+    } else {
+        settlement.delay = std::max(settlement.delay, settlement.closed_for);
+    }
+}
+
+void CloseResource(
+    store::Settlement& settlement,
+    const store::Lease& lease,
+    const ResourceUnavailable& unavailable,
+    double fraction
+) {
+    auto error = MakeError(unavailable.what(), "resource_unavailable", true);
+    try {
+        CheckNeed(unavailable.resource(), 1);
+    } catch (const std::invalid_argument& wrong) {
+        error.message = CutText(
+            fmt::format("ResourceUnavailable: {}: {}", wrong.what(), unavailable.what()),
+            limits::kErrorMessage
+        );
+        return Fail(settlement, lease, std::move(error), AttemptEnd::kFailed, fraction);
+    }
+    settlement.kind = Kind::kRelease;
+    settlement.end = AttemptEnd::kReleased;
+    settlement.unavailable = model::ResourceName(unavailable.resource());
+    settlement.closed_for =
+        std::clamp(unavailable.retry_after(), Duration::zero(), limits::kDelayMax);
+    settlement.reason =
+        CutText(fmt::format("resource {} is unavailable", settlement.unavailable), limits::kReason);
+    settlement.error = std::move(error);
+    WaitForResource(settlement, lease, fraction);
+}
+
+// A handler that turns every exception into a failure of its own has not failed.
+bool FailedByRequirement(const AttemptResult& result) {
+    if (result.required.empty()) return false;
+    const auto* outcome = std::get_if<Outcome<std::string>>(&result.end);
+    return std::holds_alternative<TaskError>(result.end) ||
+           (outcome != nullptr && std::holds_alternative<Failed>(*outcome));
+}
+
 void Stopped(
     store::Settlement& settlement, const store::Lease& lease, StopReason why, double fraction
 ) {
@@ -167,6 +259,7 @@ void Ended(
     const AttemptResult& result,
     double fraction
 ) {
+    if (FailedByRequirement(result)) return GiveBack(settlement, result.required);
     if (const auto* error = std::get_if<TaskError>(&result.end)) {
         return Fail(settlement, lease, *error, AttemptEnd::kFailed, fraction);
     }
@@ -186,9 +279,13 @@ void Ended(
         settlement.kind = Kind::kSnooze;
         settlement.end = AttemptEnd::kSnoozed;
         settlement.delay = std::clamp(snooze->delay, Duration::zero(), limits::kDelayMax);
+    } else if (const auto* blocked = std::get_if<Blocked>(&outcome)) {
+        Block(settlement, lease, *blocked, result.subtasks, fraction);
+    } else if (const auto* unavailable = std::get_if<ResourceUnavailable>(&outcome)) {
+        CloseResource(settlement, lease, *unavailable, fraction);
     } else {
         const auto& failed = std::get<Failed>(outcome);
-        Fail(settlement, lease, ToError(failed), AttemptEnd::kFailed, fraction);
+        Fail(settlement, lease, ToError(failed), AttemptEnd::kFailed, fraction, result.for_good);
     }
 }
 
@@ -214,6 +311,8 @@ TaskError ToError(const Failed& failed) {
 TaskError Classify(std::exception_ptr thrown) {
     try {
         std::rethrow_exception(std::move(thrown));
+    } catch (const GiveSlotBack&) {
+        return MakeError("it needs a resource that it does not hold", "resource_required", true);
     } catch (const Retryable& error) {
         return FromException(error, true);
     } catch (const Permanent& error) {
@@ -228,6 +327,18 @@ TaskError Classify(std::exception_ptr thrown) {
         return MakeError(
             "the handler threw something that is not a std::exception", CurrentTypeName(), false
         );
+    }
+}
+
+std::variant<Outcome<std::string>, model::TaskError, Crashed, Orphaned> EndOf(
+    std::exception_ptr thrown
+) {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const ResourceUnavailable& unavailable) {
+        return Outcome<std::string>(unavailable);
+    } catch (...) {
+        return Classify(std::move(thrown));
     }
 }
 
@@ -246,6 +357,17 @@ store::Settlement Conclude(
             "the transaction that held the completion was not committed", "transaction", true
         );
         Fail(settlement, lease, error, AttemptEnd::kFailed, fraction);
+    } else if (output != nullptr && !result.subtasks.empty()) {
+        auto error = MakeError(
+            fmt::format(
+                "the handler made {} subtasks and did not wait for them: return Blocked, or submit "
+                "tasks that need no waiting through the engine",
+                result.subtasks.size()
+            ),
+            "subtasks_not_waited_for",
+            false
+        );
+        Fail(settlement, lease, error, AttemptEnd::kFailed, fraction);
     } else if (output != nullptr) {
         // Work that is done is done, whatever was asked of it meanwhile.
         Complete(settlement, lease, *output, result.warning, fraction);
@@ -257,6 +379,18 @@ store::Settlement Conclude(
     settlement.exit_code = result.evidence.exit_code;
     settlement.exit_signal = result.evidence.exit_signal;
     settlement.stderr_tail = CutToTail(result.evidence.stderr_tail, limits::kStderrTail);
+    return settlement;
+}
+
+store::Settlement IfRefused(const store::Lease& lease, SessionId session, double fraction) {
+    store::Settlement settlement = Base(lease, session);
+    Fail(
+        settlement,
+        lease,
+        MakeError("what it wanted to wait for was refused", "subtask_refused", true),
+        AttemptEnd::kFailed,
+        fraction
+    );
     return settlement;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "store/store.h"
 
@@ -33,13 +34,20 @@ struct AttemptResult {
     std::variant<Outcome<std::string>, model::TaskError, Crashed, Orphaned> end =
         model::TaskError{};
     Evidence evidence = {};
-    std::string warning = {};   // Context::Warn
-    bool completed_in = false;  // the completion was written into a transaction of the handler's
+    std::string warning = {};  // Context::Warn
+    std::vector<model::NewTask> subtasks = {};
+    model::Needs required = {};  // Context::Require: all that the task needs; empty = no more
+    bool completed_in = false;   // the completion was written into a transaction of the handler's
+    bool for_good = false;       // failed as every other try would, whatever the policy says
 };
 
 // S2.21 and D22. What is not a std::exception is "unknown". The stack is the chain of nested
 // exceptions, outermost first.
 model::TaskError Classify(std::exception_ptr thrown);
+// How an attempt ends that threw this: Classify, but for what is no failure of the task's own.
+std::variant<Outcome<std::string>, model::TaskError, Crashed, Orphaned> EndOf(
+    std::exception_ptr thrown
+);
 // The same as Classify for a Failed that the handler returned.
 model::TaskError ToError(const Failed& failed);
 
@@ -55,6 +63,10 @@ store::Settlement Conclude(
     StopReason why,
     double fraction
 );
+
+// What is reported instead when the store refuses what a blocked attempt wants to wait for. The
+// store's reason is still to be put into its error.
+store::Settlement IfRefused(const store::Lease& lease, SessionId session, double fraction);
 
 // Those that no handler had a part in.
 store::Settlement Release(const store::Lease& lease, SessionId session);

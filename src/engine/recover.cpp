@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/test_point.h"
+#include "store/quiet.h"
 
 namespace stint::engine {
 
@@ -59,6 +60,12 @@ void Recoverer::Once() {
     base::TestPoint("sweep.before");
     DeadFlights dead;
     if (!state_dir_.empty()) dead = ReadDeadFlights(state_dir_);
+    if (dead.files.empty() && session_.ended().empty() &&
+        store::QuietFor(parts_.store, &store::Quiet::leases, looked_)) {
+        ++parts_.metrics.sweeps;
+        return;
+    }
+    looked_ = base::SystemClock().Now();
     std::vector<SessionId> expired;
     bool more = true;
     for (int i = 0; i < kBatches && more; ++i) {
@@ -81,7 +88,9 @@ std::map<SessionId, std::vector<TaskId>> Recoverer::Flights(const DeadFlights& d
     for (SessionId ours : session_.ended()) {
         auto& started = flights[ours];
         for (const AttemptPtr& attempt : attempts_.Of(ours)) {
-            if (attempt->began()) started.push_back(attempt->lease.task);
+            // What is told as not started must not start while it is told.
+            if (attempt->Forbid()) continue;
+            if (attempt->running() || attempt->began()) started.push_back(attempt->lease.task);
         }
         for (TaskId task : settler_.RanUnsettled(ours)) started.push_back(task);
     }

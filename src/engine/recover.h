@@ -44,6 +44,7 @@ private:
     const SafeHooks& hooks_;
     const std::string state_dir_;
     const Duration timeout_grace_;
+    base::Instant looked_{};  // of the real clock
 };
 
 }  // namespace stint::engine

@@ -17,12 +17,33 @@ void CheckEntry(const HandlerEntry& entry) {
     probe.priority = entry.defaults.priority;
     probe.retry = entry.defaults.retry;
     probe.timeout = entry.defaults.timeout;
+    probe.needs = entry.defaults.needs;
+    probe.labels = entry.defaults.labels;
     if (auto valid = model::Validate(probe); !valid) {
         throw std::invalid_argument(
             fmt::format("task type \"{}\": {}", entry.type, valid.error().message)
         );
     }
-    if (!entry.handler && !entry.isolation.enabled) {
+    if (entry.batch && entry.isolation.enabled) {
+        throw std::invalid_argument(fmt::format(
+            "task type \"{}\" is isolated, which gives each attempt a process of its own: register "
+            "it with Handle(), or leave isolation out of its constant",
+            entry.type
+        ));
+    }
+    for (int limit : {entry.at_once, entry.at_once_per_worker, entry.batch_most - 1}) {
+        if (limit >= 0 && limit <= model::limits::kSlots) continue;
+        throw std::invalid_argument(fmt::format(
+            "task type \"{}\": limits are {} at once, {} per worker, batches of {}; the first two "
+            "must be between 0 (none) and {}, a batch at least 1",
+            entry.type,
+            entry.at_once,
+            entry.at_once_per_worker,
+            entry.batch_most,
+            model::limits::kSlots
+        ));
+    }
+    if (!entry.handler && !entry.batch && !entry.isolation.enabled) {
         throw std::invalid_argument(fmt::format("task type \"{}\" has no handler", entry.type));
     }
     if (entry.isolation.enabled && !isolate::Prepared()) {
@@ -69,6 +90,22 @@ std::vector<model::TypeDefaults> Registry::Defaults() const {
     all.reserve(entries_.size());
     for (const auto& [type, entry] : entries_) all.push_back(entry->defaults);
     return all;
+}
+
+std::map<std::string, int> Registry::LimitsHere() const {
+    std::map<std::string, int> limits;
+    for (const auto& [type, entry] : entries_) {
+        if (entry->at_once_per_worker > 0) limits.emplace(type, entry->at_once_per_worker);
+    }
+    return limits;
+}
+
+std::map<std::string, int> Registry::LimitsOverAll() const {
+    std::map<std::string, int> limits;
+    for (const auto& [type, entry] : entries_) {
+        if (entry->at_once > 0) limits.emplace(type, entry->at_once);
+    }
+    return limits;
 }
 
 std::vector<std::string> Registry::Types() const {

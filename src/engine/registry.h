@@ -19,6 +19,10 @@ struct HandlerEntry {
     model::TypeDefaults defaults;  // `type` and `isolated` are set by Add
     detail::ErasedHandler handler;
     Isolation isolation = {};
+    detail::ErasedBatch batch = {};  // instead of the handler: for up to `batch_most` at once
+    int batch_most = 1;
+    int at_once = 0;             // of this type over all workers; 0 = no limit
+    int at_once_per_worker = 0;  // likewise, in this one
 };
 
 class Registry {
@@ -34,6 +38,9 @@ public:
 
     std::vector<model::TypeDefaults> Defaults() const;
     std::vector<std::string> Types() const;
+    // Types that this process runs only so many of at once, and so many over all processes.
+    std::map<std::string, int> LimitsHere() const;
+    std::map<std::string, int> LimitsOverAll() const;
     bool empty() const { return entries_.empty(); }
 
 private:

@@ -16,6 +16,8 @@ namespace {
 
 using Kind = store::Settlement::Kind;
 
+constexpr Duration kBusyDelay = std::chrono::seconds{1};
+
 std::vector<store::Settlement> Settlements(std::span<const Report> reports) {
     std::vector<store::Settlement> all;
     all.reserve(reports.size());
@@ -27,6 +29,9 @@ model::Event EventOf(Kind kind, model::State to) {
     if (to == model::State::kCancelled) return model::Event::kCancel;
     switch (kind) {
         case Kind::kComplete:
+            // Its items may have said otherwise.
+            if (to == model::State::kError) return model::Event::kFailRetryable;
+            if (to == model::State::kDead) return model::Event::kFailFinal;
             return model::Event::kComplete;
         case Kind::kRetry:
             return model::Event::kFailRetryable;
@@ -40,6 +45,8 @@ model::Event EventOf(Kind kind, model::State to) {
             return model::Event::kBackground;
         case Kind::kCancelled:
             return model::Event::kCancel;
+        case Kind::kBlocked:
+            return model::Event::kBlock;
     }
     return model::Event::kComplete;
 }
@@ -191,10 +198,7 @@ void Settler::Send(std::vector<Report>& reports) {
     if (reports.empty()) return;
     ++parts_.metrics.settles;
     try {
-        auto replies = parts_.store.Settle(Settlements(reports));
-        CHECK(replies.size() == reports.size());
-        for (std::size_t i = 0; i < replies.size(); ++i) Conclude(reports[i], replies[i]);
-        reports.clear();
+        ConcludeAll(reports, parts_.store.Settle(Settlements(reports)));
     } catch (const store::CommitUnknown&) {
         ++parts_.metrics.settles_unknown;
         for (Report& report : reports) {
@@ -259,11 +263,9 @@ void Settler::Resolve(std::vector<Report>& reports) {
 bool Settler::SendReserved(std::vector<Report>& reports) {
     if (reserved_ == nullptr) return false;
     try {
-        auto replies = reserved_->Settle(Settlements(reports));
-        CHECK(replies.size() == reports.size());
-        for (std::size_t i = 0; i < replies.size(); ++i) Conclude(reports[i], replies[i]);
-        parts_.metrics.settled_by_reserve += reports.size();
-        reports.clear();
+        std::size_t count = reports.size();
+        ConcludeAll(reports, reserved_->Settle(Settlements(reports)));
+        parts_.metrics.settled_by_reserve += count - reports.size();
         return true;
     } catch (const store::CommitUnknown&) {
         for (Report& report : reports) report.uncertain = true;
@@ -281,7 +283,7 @@ void Settler::SendOneByOne(std::vector<Report>& reports) {
         while (!reports.empty()) {
             Report& report = reports.back();
             try {
-                SendAlone(report);
+                if (!SendAlone(report)) refused.push_back(std::move(report));
             } catch (const store::CommitUnknown&) {
                 report.uncertain = true;
                 throw;
@@ -299,18 +301,19 @@ void Settler::SendOneByOne(std::vector<Report>& reports) {
     reports = std::move(refused);
 }
 
-void Settler::SendAlone(Report& report) {
+// False: it is for later.
+bool Settler::SendAlone(Report& report) {
     try {
         auto replies = parts_.store.Settle(std::span(&report.settlement, 1));
         CHECK(replies.size() == 1);
-        Conclude(report, replies.front());
+        return Conclude(report, replies.front());
     } catch (const store::Unstorable& error) {
-        SendUnstorable(report, error.what());
+        return SendUnstorable(report, error.what());
     }
 }
 
 // The outcome itself cannot be stored: say so in plain ASCII, which can.
-void Settler::SendUnstorable(Report& report, const std::string& why) {
+bool Settler::SendUnstorable(Report& report, const std::string& why) {
     store::Settlement& s = report.settlement;
     parts_.log.Error(
         "the store cannot take an outcome", {{"task", s.task.ToString()}, {"error", why}}
@@ -331,9 +334,10 @@ void Settler::SendUnstorable(Report& report, const std::string& why) {
     try {
         auto replies = parts_.store.Settle(std::span(&s, 1));
         CHECK(replies.size() == 1);
-        Conclude(report, replies.front());
+        return Conclude(report, replies.front());
     } catch (const store::Unstorable& error) {
         GiveUp(s, error.what());
+        return true;
     }
 }
 
@@ -377,15 +381,50 @@ void Settler::GiveUp(const store::Settlement& settlement, const std::string& why
     if (given_up_) given_up_(settlement.session);
 }
 
-void Settler::Conclude(Report& report, const store::SettleReply& reply) {
-    const store::Settlement& s = report.settlement;
-    Forget(s);
-    if (reply.kind == store::SettleReply::Kind::kLost) return Lost(report);
-    if (reply.kind == store::SettleReply::Kind::kRefused) {
-        ++parts_.metrics.refused;
-        parts_.log.Error("the transition was refused", {{"task", s.task.ToString()}});
-        return;
+// Leaves what is for later.
+void Settler::ConcludeAll(
+    std::vector<Report>& reports, const std::vector<store::SettleReply>& replies
+) {
+    CHECK(replies.size() == reports.size());
+    std::vector<Report> later;
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+        if (!Conclude(reports[i], replies[i])) later.push_back(std::move(reports[i]));
     }
+    reports = std::move(later);
+}
+
+bool Settler::Conclude(Report& report, const store::SettleReply& reply) {
+    switch (reply.kind) {
+        case store::SettleReply::Kind::kBusy:
+            Postpone(report, reply);
+            return false;
+        case store::SettleReply::Kind::kRefused:
+            FailInstead(report, reply);
+            return true;
+        case store::SettleReply::Kind::kLost:
+            Forget(report.settlement);
+            Lost(report);
+            return true;
+        case store::SettleReply::Kind::kAccepted:
+            Forget(report.settlement);
+            Accepted(report, reply);
+            return true;
+    }
+    return true;
+}
+
+// Somebody's transaction is in its way. Others pass it by.
+void Settler::Postpone(Report& report, const store::SettleReply& reply) {
+    ++parts_.metrics.postponed;
+    report.not_before = parts_.clock.Now() + kBusyDelay;
+    parts_.log.Warn(
+        "an outcome has to wait for another transaction; it is tried again",
+        {{"task", report.settlement.task.ToString()}, {"error", reply.message}}
+    );
+}
+
+void Settler::Accepted(const Report& report, const store::SettleReply& reply) {
+    const store::Settlement& s = report.settlement;
     Metrics& metrics = parts_.metrics;
     switch (reply.state) {
         case model::State::kComplete:
@@ -403,6 +442,9 @@ void Settler::Conclude(Report& report, const store::SettleReply& reply) {
         case model::State::kBackground:
             ++metrics.backgrounded;
             break;
+        case model::State::kBlocked:
+            ++metrics.blocked;
+            break;
         default:
             ++(s.kind == Kind::kSnooze ? metrics.snoozed : metrics.released);
             break;
@@ -412,7 +454,27 @@ void Settler::Conclude(Report& report, const store::SettleReply& reply) {
     } else if (reply.state == model::State::kOpen && s.delay == Duration::zero()) {
         hints_.push_back({wake::Hint::Kind::kTaskAvailable, report.queue, {}});
     }
+    std::set<std::string> queues(reply.opened.begin(), reply.opened.end());
+    if (report.frees) queues.insert(report.queue);
+    for (const model::NewTask& child : s.children) queues.insert(child.queue.value_or(""));
+    for (const std::string& queue : queues) {
+        hints_.push_back({wake::Hint::Kind::kTaskAvailable, queue, {}});
+    }
     hooks_.Transition(s.task, model::State::kInProgress, reply.state, EventOf(s.kind, reply.state));
+}
+
+// What the attempt wanted to wait for cannot be made: it has failed, and its policy decides.
+void Settler::FailInstead(Report& report, const store::SettleReply& reply) {
+    ++parts_.metrics.refused;
+    parts_.log.Error(
+        "a wait was refused; the attempt has failed",
+        {{"task", report.settlement.task.ToString()}, {"error", reply.message}}
+    );
+    if (!report.if_refused) return GiveUp(report.settlement, "a wait was refused");
+    Report instead{.settlement = std::move(*report.if_refused), .queue = report.queue};
+    instead.settlement.error->message =
+        CutText("a wait was refused: " + reply.message, model::limits::kErrorMessage);
+    Push(std::move(instead));
 }
 
 void Settler::Lost(Report& report) {

@@ -71,16 +71,20 @@ private:
     void Send(std::vector<Report>& reports);
     void Resolve(std::vector<Report>& reports);
     void SendOneByOne(std::vector<Report>& reports);
-    void SendAlone(Report& report);
+    bool SendAlone(Report& report);
     bool SendReserved(std::vector<Report>& reports);
-    void SendUnstorable(Report& report, const std::string& why);
+    bool SendUnstorable(Report& report, const std::string& why);
     bool Refused(Report& report, const std::string& why);
     void GiveUp(const store::Settlement& settlement, const std::string& why);
     void ReplaySpool();
     std::vector<Report> Replay(std::vector<Report> reports);
     void KeepRefused(std::vector<Report> reports);
-    void Conclude(Report& report, const store::SettleReply& reply);
+    void ConcludeAll(std::vector<Report>& reports, const std::vector<store::SettleReply>& replies);
+    bool Conclude(Report& report, const store::SettleReply& reply);  // false: it is for later
+    void Accepted(const Report& report, const store::SettleReply& reply);
+    void Postpone(Report& report, const store::SettleReply& reply);
     void Lost(Report& report);
+    void FailInstead(Report& report, const store::SettleReply& reply);
     void Secure(std::vector<Report> reports);
     void SignalAll();
     void Forget(const store::Settlement& settlement);

@@ -95,6 +95,30 @@ TEST(Settle, TheReservedConnectionIsTheSecondWay) {
     EXPECT_EQ(reserved.calls("settle"), 1);
 }
 
+TEST(Settle, OneThatAnotherTransactionHoldsUpIsPassedByAndTriedAgain) {
+    for (bool spool : {false, true}) {
+        SettleRig rig;
+        TemporaryDirectory directory;
+        if (spool) rig.options.state_dir = directory.path();
+        rig.Open();
+        TaskId held = rig.Finish(), free = rig.Finish();
+        rig.store.SetBusy(held);
+        rig.worker->SettleOnce();
+        EXPECT_EQ(rig.StateOf(free), State::kComplete);
+        TaskId next = rig.Finish();
+        rig.worker->SettleOnce();
+        EXPECT_EQ(rig.StateOf(next), State::kComplete);
+        EXPECT_EQ(rig.StateOf(held), State::kInProgress);
+        EXPECT_EQ(rig.store.calls("settle"), 2) << "not before its time";
+        rig.store.SetBusy({});
+        rig.clock.Advance(1s);
+        rig.worker->SettleOnce();
+        EXPECT_EQ(rig.StateOf(held), State::kComplete);
+        EXPECT_EQ(rig.metrics.postponed, 1u);
+        EXPECT_EQ(rig.metrics.lost, 0u);
+    }
+}
+
 TEST(Settle, WithoutASpoolOutcomesWaitInMemory) {
     SettleRig rig;
     rig.Open();
@@ -278,6 +302,27 @@ TEST(SpoolReplay, ARefusedOutcomeIsAsSafeAsOneThatFoundNoStore) {
     rig.Open();
     EXPECT_EQ(rig.StateOf(refused), State::kComplete);
     EXPECT_EQ(rig.SpoolFiles(), 0u);
+}
+
+TEST(SpoolReplay, ARefusedWaitFailsItsAttemptThen) {
+    SpoolRig rig;
+    rig.Handle("waits", [](Context&, std::string_view) -> Outcome<std::string> {
+        return Blocked{.on = {TaskId(999'999)}};
+    });
+    rig.Open();
+    TaskId id = rig.Submit("waits");
+    rig.worker->ClaimOnce();
+    rig.worker->RunOneAttempt();
+    rig.store.SetDown(true);
+    rig.worker->SettleOnce();
+    ASSERT_EQ(rig.metrics.spooled, 1u);
+    rig.store.SetDown(false);
+    rig.WaitOutBreaker();
+    rig.worker->SettleOnce();
+    rig.worker->SettleOnce();
+    EXPECT_NE(rig.StateOf(id), State::kInProgress) << "nobody works on it";
+    ASSERT_TRUE(rig.Get(id).error);
+    EXPECT_THAT(rig.Get(id).error->message, ::testing::HasSubstr("a wait was refused"));
 }
 
 TEST(SpoolReplay, IsFencedByTheToken) {

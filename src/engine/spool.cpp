@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "model/limits.h"
+#include "model/task_json.h"
 
 namespace stint::engine {
 
@@ -73,10 +74,7 @@ std::filesystem::path Damaged(std::filesystem::path path) {
     return path;
 }
 
-}  // namespace
-
-std::string EncodeReport(const Report& report) {
-    const store::Settlement& s = report.settlement;
+json ToJson(const store::Settlement& s) {
     json body = {
         {"task", s.task.value()},
         {"token", s.token.ToString()},
@@ -89,8 +87,6 @@ std::string EncodeReport(const Report& report) {
         {"end", static_cast<int>(s.end)},
         {"stderr", s.stderr_tail},
         {"crashed", s.crashed},
-        {"queue", report.queue},
-        {"refusals", report.refusals},
     };
     if (s.error) {
         body["error"] = {
@@ -101,6 +97,72 @@ std::string EncodeReport(const Report& report) {
     }
     if (s.exit_code) body["exit_code"] = *s.exit_code;
     if (s.exit_signal) body["exit_signal"] = *s.exit_signal;
+    if (s.kind == store::Settlement::Kind::kBlocked) {
+        body["wait"] = model::ToJson(s.wait);
+        for (const model::NewTask& child : s.children) {
+            body["children"].push_back(model::ToJson(child));
+        }
+    }
+    if (s.needs) body["needs"] = model::ToJson(*s.needs);
+    if (!s.unavailable.empty()) {
+        body["unavailable"] = s.unavailable;
+        body["closed_for"] = s.closed_for.count();
+    }
+    return body;
+}
+
+// Throws json::exception.
+std::optional<store::Settlement> SettlementOf(const json& body) {
+    store::Settlement s;
+    s.task = TaskId(body.at("task").get<std::int64_t>());
+    auto token = LeaseToken::Parse(body.at("token").get<std::string>());
+    auto session = SessionId::Parse(body.at("session").get<std::string>());
+    int kind = body.at("kind").get<int>();
+    int end = body.at("end").get<int>();
+    if (!token || !session || !s.task.valid()) return std::nullopt;
+    if (kind < 0 || kind > static_cast<int>(store::Settlement::Kind::kBlocked) || end < 0 ||
+        end > static_cast<int>(model::AttemptEnd::kLost)) {
+        return std::nullopt;
+    }
+    s.token = *token;
+    s.session = *session;
+    s.kind = static_cast<store::Settlement::Kind>(kind);
+    s.end = static_cast<model::AttemptEnd>(end);
+    s.output = body.at("output").get<std::string>();
+    s.warning = body.at("warning").get<bool>();
+    s.delay = Duration(body.at("delay").get<std::int64_t>());
+    s.reason = body.at("reason").get<std::string>();
+    s.stderr_tail = body.at("stderr").get<std::string>();
+    s.crashed = body.at("crashed").get<bool>();
+    if (body.contains("error")) {
+        const json& error = body["error"];
+        s.error = model::TaskError{
+            error.at("message").get<std::string>(),
+            error.at("class").get<std::string>(),
+            error.at("stack").get<std::string>(),
+            error.at("retryable").get<bool>()};
+    }
+    if (body.contains("exit_code")) s.exit_code = body["exit_code"].get<int>();
+    if (body.contains("exit_signal")) s.exit_signal = body["exit_signal"].get<int>();
+    if (body.contains("wait")) s.wait = model::WaitOnFromJson(body["wait"]);
+    if (body.contains("children")) {
+        for (const json& child : body["children"]) {
+            s.children.push_back(model::NewTaskFromJson(child));
+        }
+    }
+    if (body.contains("needs")) s.needs = model::NeedsFromJson(body["needs"]);
+    s.unavailable = body.value("unavailable", "");
+    s.closed_for = Duration(body.value("closed_for", std::int64_t{0}));
+    return s;
+}
+
+}  // namespace
+
+std::string EncodeReport(const Report& report) {
+    json body = ToJson(report.settlement);
+    body["queue"] = report.queue;
+    body["refusals"] = report.refusals;
+    if (report.if_refused) body["if_refused"] = ToJson(*report.if_refused);
     return base::JsonText(body);
 }
 
@@ -108,41 +170,14 @@ std::optional<Report> DecodeReport(std::string_view text) {
     json body = base::ReadJson(text);
     if (!body.is_object()) return std::nullopt;
     try {
+        auto settlement = SettlementOf(body);
+        if (!settlement) return std::nullopt;
         Report report;
-        store::Settlement& s = report.settlement;
-        s.task = TaskId(body.at("task").get<std::int64_t>());
-        auto token = LeaseToken::Parse(body.at("token").get<std::string>());
-        auto session = SessionId::Parse(body.at("session").get<std::string>());
-        int kind = body.at("kind").get<int>();
-        int end = body.at("end").get<int>();
-        if (!token || !session || !s.task.valid()) return std::nullopt;
-        if (kind < 0 || kind > static_cast<int>(store::Settlement::Kind::kCancelled) || end < 0 ||
-            end > static_cast<int>(model::AttemptEnd::kLost)) {
-            return std::nullopt;
-        }
-        s.token = *token;
-        s.session = *session;
-        s.kind = static_cast<store::Settlement::Kind>(kind);
-        s.end = static_cast<model::AttemptEnd>(end);
-        s.output = body.at("output").get<std::string>();
-        s.warning = body.at("warning").get<bool>();
-        s.delay = Duration(body.at("delay").get<std::int64_t>());
-        s.reason = body.at("reason").get<std::string>();
-        s.stderr_tail = body.at("stderr").get<std::string>();
-        s.crashed = body.at("crashed").get<bool>();
+        report.settlement = std::move(*settlement);
         report.queue = body.at("queue").get<std::string>();
-        if (body.contains("error")) {
-            const json& error = body["error"];
-            s.error = model::TaskError{
-                error.at("message").get<std::string>(),
-                error.at("class").get<std::string>(),
-                error.at("stack").get<std::string>(),
-                error.at("retryable").get<bool>()};
-        }
-        if (body.contains("exit_code")) s.exit_code = body["exit_code"].get<int>();
-        if (body.contains("exit_signal")) s.exit_signal = body["exit_signal"].get<int>();
         report.refusals = body.value("refusals", 0);
         report.uncertain = true;  // the process may have died after the store took it
+        if (body.contains("if_refused")) report.if_refused = SettlementOf(body["if_refused"]);
         return report;
     } catch (const json::exception&) {
         return std::nullopt;

@@ -23,10 +23,13 @@ namespace stint::engine {
 struct Report {
     store::Settlement settlement;
     std::string queue;
+    bool frees = false;  // its lease held what others of the queue may wait for
     // The store may have it already: ask before sending.
     bool uncertain = false;
     int refusals = 0;            // alone, for a reason that does not blame it
     base::Instant not_before{};  // of the next try, while this process lives
+    // A wait that the store refuses fails its attempt: this is reported instead.
+    std::optional<store::Settlement> if_refused = {};
 };
 
 class Spool {

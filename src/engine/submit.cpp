@@ -125,6 +125,33 @@ std::vector<Result<store::SubmitReply>> Submitter::SubmitForReplies(
     return replies;
 }
 
+Result<std::vector<TaskId>> Submitter::SubmitAll(
+    std::vector<model::NewTask> tasks, std::span<const Link> links
+) {
+    if (tasks.size() > model::limits::kSubmitBatch) {
+        return base::MakeError(
+            Code::kLimit,
+            "the graph has {} tasks; the limit is {}",
+            tasks.size(),
+            model::limits::kSubmitBatch
+        );
+    }
+    try {
+        GiveIds(tasks);
+        for (const Link& link : links) tasks[link.task].after->on.push_back(tasks[link.after].id);
+        Replies replies = Attempt(tasks, &store::Store::SubmitAll);
+        Signal(replies);
+        std::vector<TaskId> ids;
+        for (auto& reply : replies) {
+            if (!reply) return reply.error();
+            ids.push_back(reply->id);
+        }
+        return ids;
+    } catch (const std::exception& error) {
+        return StoreFailure(error);
+    }
+}
+
 std::vector<Result<TaskId>> Submitter::SubmitIn(
     store::Transaction& transaction, std::vector<model::NewTask> tasks
 ) {
@@ -182,7 +209,7 @@ Submitter::Replies Submitter::SubmitBatch(std::vector<model::NewTask> tasks) {
     }
     try {
         base::TestPoint("submit.before");
-        Replies replies = Attempt(tasks);
+        Replies replies = Attempt(tasks, &store::Store::Submit);
         base::TestPoint("submit.after");
         Signal(replies);
         return replies;
@@ -191,12 +218,12 @@ Submitter::Replies Submitter::SubmitBatch(std::vector<model::NewTask> tasks) {
     }
 }
 
-Submitter::Replies Submitter::Attempt(std::vector<model::NewTask>& tasks) {
+Submitter::Replies Submitter::Attempt(std::vector<model::NewTask>& tasks, Sending send) {
     std::string why;
     try {
         Replies replies;
         replies.reserve(tasks.size());
-        for (store::SubmitReply& reply : store_.Submit(tasks)) {
+        for (store::SubmitReply& reply : (store_.*send)(tasks)) {
             replies.push_back(ToResult(std::move(reply)));
         }
         CHECK(replies.size() == tasks.size());
@@ -206,12 +233,14 @@ Submitter::Replies Submitter::Attempt(std::vector<model::NewTask>& tasks) {
     }
     ++metrics_.submits_unknown;
     log_.Warn("a commit's end is unknown; reading back", {{"error", why}});
-    return ReadBack(tasks, why);
+    return ReadBack(tasks, send, why);
 }
 
 // One transaction: all of it happened or nothing. What is missing is sent again with the same ids,
 // which cannot be taken twice.
-Submitter::Replies Submitter::ReadBack(std::vector<model::NewTask>& tasks, const std::string& why) {
+Submitter::Replies Submitter::ReadBack(
+    std::vector<model::NewTask>& tasks, Sending send, const std::string& why
+) {
     if (base::Planted(base::Bug::kUnknownResubmitted)) {
         for (model::NewTask& task : tasks) {
             task.id = store_.ReserveIds(1);
@@ -222,7 +251,7 @@ Submitter::Replies Submitter::ReadBack(std::vector<model::NewTask>& tasks, const
     base::Instant end = clock_.Now() + model::limits::kReadBack;
     for (Duration pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
         try {
-            return Repeat(tasks);
+            return Repeat(tasks, send);
         } catch (const std::exception& error) {
             // Unavailable too: the first commit's end stays unknown until we have read it back.
             log_.Warn("reading back failed", {{"error", error.what()}});
@@ -237,13 +266,13 @@ Submitter::Replies Submitter::ReadBack(std::vector<model::NewTask>& tasks, const
     return unknown;
 }
 
-Submitter::Replies Submitter::Repeat(std::span<const model::NewTask> tasks) {
+Submitter::Replies Submitter::Repeat(std::span<const model::NewTask> tasks, Sending send) {
     Replies replies(tasks.size(), store::SubmitReply{});
     std::vector<std::size_t> missing;
     if (FoundAll(tasks, replies, missing)) return replies;
     std::vector<model::NewTask> again;
     for (std::size_t index : missing) again.push_back(tasks[index]);
-    auto answers = store_.Submit(again);
+    auto answers = (store_.*send)(again);
     CHECK(answers.size() == again.size());
     for (std::size_t k = 0; k < missing.size(); ++k) {
         replies[missing[k]] = ToResult(std::move(answers[k]));

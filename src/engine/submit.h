@@ -41,6 +41,16 @@ public:
     std::vector<Result<TaskId>> Submit(std::vector<model::NewTask> tasks);
     Result<TaskId> Submit(model::NewTask task);
 
+    // All or none, in one transaction; those of the batch may name each other by index (see Link).
+    // An error: nothing was stored, or nobody knows.
+    struct Link {
+        std::size_t task;   // starts after …
+        std::size_t after;  // … this one
+    };
+    Result<std::vector<TaskId>> SubmitAll(
+        std::vector<model::NewTask> tasks, std::span<const Link> links
+    );
+
     // Inside the caller's transaction: accepted if and only if that commits. No wake-up follows.
     std::vector<Result<TaskId>> SubmitIn(
         store::Transaction& transaction, std::vector<model::NewTask> tasks
@@ -53,10 +63,13 @@ private:
     using Replies = std::vector<Result<store::SubmitReply>>;
 
     void GiveIds(std::span<model::NewTask> tasks);
+    // How a batch is sent: Store::Submit or Store::SubmitAll.
+    using Sending =
+        std::vector<store::SubmitReply> (store::Store::*)(std::span<const model::NewTask>);
     Replies SubmitBatch(std::vector<model::NewTask> tasks);
-    Replies Attempt(std::vector<model::NewTask>& tasks);
-    Replies ReadBack(std::vector<model::NewTask>& tasks, const std::string& why);
-    Replies Repeat(std::span<const model::NewTask> tasks);
+    Replies Attempt(std::vector<model::NewTask>& tasks, Sending send);
+    Replies ReadBack(std::vector<model::NewTask>& tasks, Sending send, const std::string& why);
+    Replies Repeat(std::span<const model::NewTask> tasks, Sending send);
     bool FoundAll(
         std::span<const model::NewTask> tasks, Replies& replies, std::vector<std::size_t>& missing
     );

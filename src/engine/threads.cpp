@@ -51,14 +51,16 @@ void Worker::Core::StartThreads() {
         auto runner = std::make_shared<Runner>();
         // A thread that is left behind touches neither `this` nor anything of it after Run.
         std::jthread thread = base::StartThread([this, runner](std::stop_token stop) {
-            while (AttemptPtr attempt = attempts.WaitForWaiting(stop)) {
+            for (;;) {
+                std::vector<AttemptPtr> crew = attempts.WaitForCrew(stop);
+                if (crew.empty()) return;
                 {
                     std::lock_guard guard(runner->mutex);
-                    runner->attempt = attempt;
+                    runner->crew = crew;
                 }
-                if (!executor.Run(attempt)) return;
+                if (!executor.Run(crew)) return;
                 std::lock_guard guard(runner->mutex);
-                runner->attempt = nullptr;
+                runner->crew.clear();
             }
         });
         runners.push_back({std::move(runner), std::move(thread)});
@@ -72,7 +74,7 @@ void Worker::Core::StopThreads() {
     loops.clear();
     for (RunnerThread& runner : runners) {
         std::unique_lock lock(runner.runner->mutex);
-        bool left_behind = runner.runner->attempt && runner.runner->attempt->left_behind();
+        bool left_behind = std::ranges::any_of(runner.runner->crew, &Attempt::left_behind);
         lock.unlock();
         if (left_behind) {
             runner.thread.detach();

@@ -24,7 +24,9 @@
 #include <stint/options.h>
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,9 +43,13 @@ namespace stint::engine {
 
 struct WorkerOptions {
     int slots = 8;
-    int claim_ahead =
-        0;  // leases held beyond the running ones, so that slots never wait for a trip
-    std::vector<std::string> queues = {};  // served; empty = all
+    // Leases held beyond the running ones, so that slots never wait for a trip; none: chosen by
+    // how long attempts take.
+    std::optional<int> claim_ahead = 0;
+    std::vector<std::string> queues = {};                     // served; empty = all
+    std::vector<std::string> labels = {};                     // carried
+    std::map<std::string, int> at_once_of_queue = {};         // at most so many of it at once here
+    std::function<std::vector<std::string>()> withheld = {};  // resources not to be had from here
     model::LeasePolicy lease = {};
     PollOptions poll = {};
     Duration drain = std::chrono::seconds{25};
@@ -100,6 +106,9 @@ public:
     base::Instant HousekeepOnce();
     // Hands back what is claimed but not started, reports what is finished, closes the session.
     void Drain();
+
+    // Something may be claimable that was not before: look at once.
+    void Look();
 
     // ---- seeing ----
     model::WorkerState state() const;

@@ -932,6 +932,49 @@ TEST(Services, HistoryIsCleanedUpOnAnIntervalOfItsOwn) {
     EXPECT_FALSE(rig.memory.Get(id).has_value());
 }
 
+TEST(Services, WhileNothingIsToBeRecoveredNobodySweeps) {
+    Rig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    rig.worker->SweepOnce();
+    const int before = rig.store.calls("reclaim");
+    rig.store.SetQuiet(store::Quiet{.leases = true});
+    rig.worker->SweepOnce();
+    EXPECT_EQ(rig.store.calls("reclaim"), before);
+    rig.store.SetQuiet(store::Quiet{.schedules = true, .events = true, .deletions = true});
+    rig.worker->SweepOnce();
+    EXPECT_EQ(rig.store.calls("reclaim"), before + 1);
+}
+
+TEST(Services, WhileNothingHappensThereIsLessHousekeeping) {
+    Rig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    const store::Quiet all{
+        .schedules = true, .events = true, .leases = true, .deletions = true, .deadlines = true};
+    auto done = [&] { return rig.store.calls("housekeep"); };
+    rig.worker->HousekeepOnce();
+    int before = done();
+    rig.store.SetQuiet(all);
+    rig.worker->HousekeepOnce();
+    EXPECT_EQ(done(), before) << "nothing happened since";
+    rig.Submit("t");
+    rig.worker->ClaimOnce();
+    rig.worker->HousekeepOnce();
+    EXPECT_EQ(done(), before + 1) << "something was claimed";
+    store::Quiet late = all;
+    late.deadlines = false;
+    rig.store.SetQuiet(late);
+    rig.worker->HousekeepOnce();
+    EXPECT_EQ(done(), before + 2);
+    rig.store.SetQuiet(all);
+    rig.worker->HousekeepOnce();
+    EXPECT_EQ(done(), before + 2);
+    rig.clock.Advance(5 * rig.options.housekeep_every);
+    rig.worker->HousekeepOnce();
+    EXPECT_EQ(done(), before + 3) << "not for ever";
+}
+
 TEST(Services, TheSweepLogsWhoWasRecovered) {
     Rig rig;
     rig.Handle("t", [](Context&, std::string_view) { return Done(); });

@@ -26,6 +26,19 @@ constexpr std::array kWords = {
         "suspect_must_be_alone",
         "It was running when its process crashed; only an idle worker takes it, alone."},
     Words{"session_not_live", "The worker's session is over; it must open a new one first."},
+    Words{
+        "behind_in_order",
+        "An earlier task of its order key is not over; it goes when that one is."},
+    Words{"label_missing", "It requires a label that the worker does not carry."},
+    Words{"no_room", "The worker runs as many of its queue or type as it takes at once."},
+    Words{"resource_withheld", "The worker's node cannot offer a resource that it needs."},
+    Words{
+        "resource_closed",
+        "Tasks have found that a resource it needs does not work; it waits without losing "
+        "attempts."},
+    Words{"rate_limited", "No more tasks may start with a resource that it needs just now."},
+    Words{
+        "resource_full", "What it needs of a resource is held by others, or for those before it."},
 };
 static_assert(kWords.size() == kConditionCount);
 

@@ -40,10 +40,13 @@ private:
 
 // The instants in (from, to], the latest `limit` of them. Looks back from `to` in growing steps
 // until it has enough, so that a year that was missed costs no more than a day. `limit` is small.
-std::vector<Time> LatestIn(const Timing& timing, Time from, Time to, std::size_t limit) {
+std::vector<Time> LatestIn(
+    const Timing& timing, const ExcludedDays& excluded, Time from, Time to, std::size_t limit
+) {
     auto within = [&](Time begin) {
         std::vector<Time> found;
-        for (auto at = NextInstant(timing, begin); at && *at <= to; at = NextInstant(timing, *at)) {
+        for (auto at = NextInstant(timing, begin, excluded); at && *at <= to;
+             at = NextInstant(timing, *at, excluded)) {
             found.push_back(*at);
             // More than asked for: the older half is of no use.
             if (found.size() > 2 * limit) {
@@ -64,8 +67,10 @@ std::vector<Time> LatestIn(const Timing& timing, Time from, Time to, std::size_t
     return found;
 }
 
-std::optional<Time> FirstIn(const Timing& timing, Time from, Time to) {
-    auto first = NextInstant(timing, from);
+std::optional<Time> FirstIn(
+    const Timing& timing, const ExcludedDays& excluded, Time from, Time to
+) {
+    auto first = NextInstant(timing, from, excluded);
     return first && *first <= to ? first : std::nullopt;
 }
 
@@ -107,32 +112,67 @@ Result<void> Validate(const MisfirePolicy& policy) {
     return CheckRange("misfire.window", policy.window, Duration::zero(), limits::kDelayMax);
 }
 
-std::optional<Time> NextInstant(const Timing& timing, Time after) {
-    return std::visit(Next{after}, timing);
+bool ExcludedDays::Has(Time at) const {
+    if (days.empty()) return false;
+    Instant instant = floor<Seconds>(at);
+    return days.contains(floor<std::chrono::days>(zone.At(instant).ToLocal(instant)));
 }
 
-FirePlan PlanFires(const Timing& timing, const MisfirePolicy& policy, Time considered, Time now) {
+Time ExcludedDays::EndOfDay(Time at) const {
+    Instant instant = floor<Seconds>(at);
+    ZonePeriod period = zone.At(instant);
+    Local midnight = floor<std::chrono::days>(period.ToLocal(instant)) + std::chrono::days{1};
+    while (period.ToInstant(midnight) >= period.end) {
+        Instant change = period.end;
+        period = zone.At(change);
+        if (period.begin < change) break;
+        if (period.ToInstant(midnight) < change) return change;
+    }
+    return period.ToInstant(midnight);
+}
+
+Time ExcludedDays::FirstAllowed(Time at) const {
+    while (Has(at)) at += std::chrono::days{1};
+    return at;
+}
+
+std::optional<Time> NextInstant(const Timing& timing, Time after, const ExcludedDays& excluded) {
+    // As often as there are excluded days at most: each time one of them is behind.
+    for (;;) {
+        auto next = std::visit(Next{after}, timing);
+        if (!next || !excluded.Has(*next)) return next;
+        after = excluded.EndOfDay(*next) - std::chrono::microseconds{1};
+    }
+}
+
+FirePlan PlanFires(
+    const Timing& timing,
+    const MisfirePolicy& policy,
+    Time considered,
+    Time now,
+    const ExcludedDays& excluded
+) {
     FirePlan plan;
-    plan.next = NextInstant(timing, std::max(considered, now));
+    plan.next = NextInstant(timing, std::max(considered, now), excluded);
     if (considered >= now) return plan;
 
     // Missed is what lies before the grace; what lies within it is on time.
     Time grace_begin = std::max(considered, now - policy.grace);
-    std::vector<Time> on_time =
-        LatestIn(timing, grace_begin, now, static_cast<std::size_t>(policy.limit));
+    std::vector<Time> on_time = LatestIn(timing, excluded, grace_begin, now, limits::kCatchUp);
     std::vector<Time> missed;
     switch (policy.kind) {
         case MisfirePolicy::Kind::kSkip:
             break;
         case MisfirePolicy::Kind::kOnce:
             // What is on time stands for what was missed as well.
-            if (on_time.empty()) missed = LatestIn(timing, considered, grace_begin, 1);
+            if (on_time.empty()) missed = LatestIn(timing, excluded, considered, grace_begin, 1);
             break;
         case MisfirePolicy::Kind::kAll: {
-            auto room = static_cast<std::size_t>(policy.limit) - on_time.size();
+            auto limit = static_cast<std::size_t>(policy.limit);
             Time window = std::max(considered, now - policy.window);
-            if (room > 0 && window < grace_begin)
-                missed = LatestIn(timing, window, grace_begin, room);
+            if (on_time.size() < limit && window < grace_begin) {
+                missed = LatestIn(timing, excluded, window, grace_begin, limit - on_time.size());
+            }
             break;
         }
     }
@@ -141,8 +181,8 @@ FirePlan PlanFires(const Timing& timing, const MisfirePolicy& policy, Time consi
 
     // Was anything left out before the first that fires?
     Time until = plan.fire.empty() ? grace_begin : plan.fire.front() - std::chrono::microseconds{1};
-    if (until > considered && FirstIn(timing, considered, until)) {
-        plan.skipped_to = LatestIn(timing, considered, until, 1).back();
+    if (until > considered && FirstIn(timing, excluded, considered, until)) {
+        plan.skipped_to = LatestIn(timing, excluded, considered, until, 1).back();
     }
     return plan;
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -45,11 +46,23 @@ struct MisfirePolicy {
     Kind kind = Kind::kOnce;
     Duration grace = std::chrono::minutes{1};  // an instant that is no later than this is on time
     Duration window = std::chrono::hours{24};
-    int limit = 100;
+    int limit = 100;  // what is on time counts, and is never left out for it
 };
 
 // What happens when an instant comes while a run of the same schedule is not over.
 enum class OverlapPolicy : std::uint8_t { kAllow, kSkip, kQueueOne, kCancelRunning };
+
+// Days of a zone's calendar on which nothing fires.
+struct ExcludedDays {
+    Zone zone;
+    std::set<std::chrono::local_days> days;
+
+    bool Has(Time at) const;
+    // The end of the day of `at`: midnight, or where midnight does not exist the end of that gap.
+    Time EndOfDay(Time at) const;
+    // `at`, or the same time on the first day after it that is not excluded.
+    Time FirstAllowed(Time at) const;
+};
 
 struct FirePlan {
     std::vector<Time> fire;          // in order
@@ -63,12 +76,20 @@ Result<void> Validate(const Timing& timing);
 Result<void> Validate(const MisfirePolicy& policy);
 
 // Everything after `considered` and up to `now`: which instants fire, and when the next one is.
-// Never more than MisfirePolicy::limit + 1 instants, and work that does not grow with the time that
-// was missed.
-FirePlan PlanFires(const Timing& timing, const MisfirePolicy& policy, Time considered, Time now);
+// Never more than limits::kCatchUp instants, and work that does not grow with the time that was
+// missed.
+FirePlan PlanFires(
+    const Timing& timing,
+    const MisfirePolicy& policy,
+    Time considered,
+    Time now,
+    const ExcludedDays& excluded = {}
+);
 
 // The first instant after `after`, strictly. For a delay: the first one only, later ones depend on
 // the runs.
-std::optional<Time> NextInstant(const Timing& timing, Time after);
+std::optional<Time> NextInstant(
+    const Timing& timing, Time after, const ExcludedDays& excluded = {}
+);
 
 }  // namespace stint::model

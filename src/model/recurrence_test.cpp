@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "model/limits.h"
 
 namespace stint::model {
 namespace {
@@ -86,6 +87,21 @@ TEST(Recurrence, WhatIsOnTimeStandsForWhatWasMissed) {
     EXPECT_EQ(plan.skipped_to, kStart + 40min);
 }
 
+TEST(Recurrence, TheLimitOfMissedOnesLeavesThoseOnTimeAlone) {
+    Timing timing = IntervalTiming{1s, kStart};
+    for (Kind kind : {Kind::kSkip, Kind::kOnce, Kind::kAll}) {
+        FirePlan plan = PlanFires(timing, Policy(kind, 1), kStart, kStart + 3s);
+        EXPECT_EQ(plan.fire, (std::vector<Time>{kStart + 1s, kStart + 2s, kStart + 3s}));
+        EXPECT_EQ(plan.skipped_to, std::nullopt);
+    }
+    MisfirePolicy patient = Policy(Kind::kSkip, 1);
+    patient.grace = 24h;
+    FirePlan plan = PlanFires(timing, patient, kStart, kStart + 10h);
+    EXPECT_EQ(plan.fire.size(), static_cast<std::size_t>(limits::kCatchUp));
+    EXPECT_EQ(plan.fire.back(), kStart + 10h);
+    EXPECT_EQ(plan.skipped_to, plan.fire.front() - 1s);
+}
+
 TEST(Recurrence, TenYearsMissedOfEverySecondCostLittle) {
     Timing timing = Cronned("* * * * * *");
     for (Kind kind : {Kind::kSkip, Kind::kOnce, Kind::kAll}) {
@@ -139,7 +155,10 @@ FirePlan Walked(const Timing& timing, const MisfirePolicy& policy, Time consider
             if (now - at < std::max(policy.window, policy.grace)) fire.push_back(at);
         }
     }
-    if (fire.size() > limit) fire.erase(fire.begin(), fire.end() - policy.limit);
+    std::size_t most = std::max(limit, on_time.size());
+    if (fire.size() > most) {
+        fire.erase(fire.begin(), fire.end() - static_cast<std::ptrdiff_t>(most));
+    }
     FirePlan plan;
     plan.fire = fire;
     for (Time at : all) {

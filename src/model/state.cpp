@@ -64,6 +64,12 @@ constexpr std::array kTransitions = {
     Transition{kOpen, Event::kCancel, kCancelled, "cancel", "Cancelled before it started."},
     Transition{
         kOpen, Event::kExpire, kDead, "housekeeping", "Not started by its start-by deadline."},
+    Transition{
+        kOpen,
+        Event::kBlock,
+        kBlocked,
+        "submit",
+        "Submitted to start after other tasks, of which some are not finished."},
     Transition{kOpen, Event::kEdit, kOpen, "edit", "Changed while waiting."},
     Transition{
         kError,
@@ -125,9 +131,9 @@ constexpr std::array kTransitions = {
         "Crashed its process too often while running alone."},
     Transition{
         kInProgress, Event::kCancel, kCancelled, "settle", "Stopped after a cancel request."},
-    Transition{kBlocked, Event::kUnblock, kOpen, "settle", "All it waited for is terminal."},
+    Transition{kBlocked, Event::kUnblock, kOpen, "settle", "What it waited for is over."},
     Transition{
-        kBlocked, Event::kCancel, kCancelled, "cancel", "Cancelled while waiting for subtasks."},
+        kBlocked, Event::kCancel, kCancelled, "cancel", "Cancelled while waiting for other tasks."},
     Transition{kBackground, Event::kComplete, kComplete, "completer", "Completed from outside."},
     Transition{
         kBackground,

@@ -17,7 +17,7 @@ namespace stint::model {
 enum class State : std::uint8_t {
     kOpen = 0,        // waiting to be claimed: due or not, resource free or not
     kInProgress = 1,  // held by a worker, under a lease
-    kBlocked = 2,     // waits for subtasks
+    kBlocked = 2,     // waits for other tasks
     kBackground = 3,  // runs outside; completed from outside
     kComplete = 4,    // terminal: succeeded
     kError = 5,       // failed, will be tried again when due
@@ -31,8 +31,8 @@ enum class Event : std::uint8_t {
     kClaim,              // a worker takes the lease
     kRetryDue,           // the wait after a failure is over
     kComplete,           // the holder, or the completer of a background task, reports success
-    kBlock,              // the holder waits for subtasks
-    kUnblock,            // all it waited for is terminal
+    kBlock,              // the holder waits for subtasks, or a new task for others
+    kUnblock,            // what it waited for is over
     kBackground,         // the holder leaves the rest to the outside
     kFailRetryable,      // failed, attempts left
     kFailFinal,          // failed for good

@@ -27,6 +27,7 @@ TEST(States, EveryPairOfStateAndEventIsDecided) {
         {{kOpen, Event::kCancel}, kCancelled},
         {{kOpen, Event::kExpire}, kDead},
         {{kOpen, Event::kEdit}, kOpen},
+        {{kOpen, Event::kBlock}, kBlocked},
         {{kInProgress, Event::kComplete}, kComplete},
         {{kInProgress, Event::kBlock}, kBlocked},
         {{kInProgress, Event::kBackground}, kBackground},

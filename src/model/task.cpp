@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "model/placement.h"
 
 namespace stint::model {
 
@@ -68,7 +69,7 @@ void MakeWhole(base::Json& json) {
 
 // Spaces, the order of members and how a number is written mean nothing; some doors do not even see
 // them.
-std::string Canonical(const std::string& input) {
+std::string CanonicalInput(const std::string& input) {
     auto json = base::ParseJson(input, limits::kJsonDepth);
     if (!json) return input;
     MakeWhole(*json);
@@ -81,7 +82,7 @@ std::string RequestHash(const NewTask& task) {
     Digest digest;
     digest.Add("tenant", task.tenant.value());
     digest.Add("type", task.type);
-    digest.Add("input", Canonical(task.input));
+    digest.Add("input", CanonicalInput(task.input));
     digest.AddIf("queue", task.queue);
     if (task.priority) digest.Add("priority", std::int64_t{*task.priority});
     digest.AddIf("retry", task.retry);
@@ -98,6 +99,18 @@ std::string RequestHash(const NewTask& task) {
     }
     if (task.throttle) digest.Add("throttle.period", task.throttle->period);
     if (task.parent.valid()) digest.Add("parent", task.parent.value());
+    if (task.after) {
+        for (TaskId other : task.after->on) digest.Add("after", other.value());
+        digest.Add("after.on_failure", static_cast<std::int64_t>(task.after->on_failure));
+        digest.Add("after.any", std::int64_t{task.after->any});
+        digest.Add("after.need_success", std::int64_t{task.after->need_success});
+    }
+    if (task.needs) digest.Add("needs", PlacementText({.needs = *task.needs}));
+    if (task.labels) digest.Add("labels", PlacementText({.labels = *task.labels}));
+    if (!task.order_key.empty()) {
+        digest.Add("order_key", task.order_key);
+        digest.Add("on_failed_head", static_cast<std::int64_t>(task.on_failed_head));
+    }
     return digest.Finish();
 }
 
@@ -110,6 +123,11 @@ Resolved Resolve(const NewTask& task, const TypeDefaults* registered) {
         .retry = task.retry.value_or(defaults.retry),
         .timeout = task.timeout.value_or(defaults.timeout),
         .type_known = registered != nullptr,
+        .placement =
+            {.needs = Canonical(task.needs.value_or(defaults.needs)),
+             .labels = CanonicalLabels(task.labels.value_or(defaults.labels)),
+             .order_key = task.order_key,
+             .on_failed_head = task.on_failed_head},
     };
 }
 

@@ -12,8 +12,10 @@
 
 #include "model/error.h"
 #include "model/limits.h"
+#include "model/resource.h"
 #include "model/retry.h"
 #include "model/state.h"
+#include "model/wait.h"
 
 namespace stint::model {
 
@@ -50,6 +52,8 @@ struct TypeDefaults {
     RetryPolicy retry = {};
     Duration timeout{};  // zero = none
     bool isolated = false;
+    Needs needs = {};
+    std::vector<std::string> labels = {};
     friend bool operator==(const TypeDefaults&, const TypeDefaults&) = default;
 };
 Result<void> Validate(const TypeDefaults& defaults);
@@ -81,7 +85,12 @@ struct NewTask {
     std::optional<Debounce> debounce;  // not together with unique_key
     std::optional<Throttle> throttle;
     TaskId parent;
-    std::string actor;  // who asks, for the audit log
+    std::optional<Needs> needs;                      // none = the type's
+    std::optional<std::vector<std::string>> labels;  // none = the type's
+    std::string order_key;                           // empty = no order but the queue's
+    OnFailedHead on_failed_head = OnFailedHead::kBlock;
+    std::optional<WaitOn> after;  // starts when this wait is over; not together with debounce
+    std::string actor;            // who asks, for the audit log
 };
 
 // Checks names, sizes, ranges, JSON and the combinations; the message names field, value and cure.
@@ -97,6 +106,7 @@ struct Resolved {
     RetryPolicy retry;
     Duration timeout{};
     bool type_known = false;
+    Placement placement = {};
 };
 Resolved Resolve(const NewTask& task, const TypeDefaults* registered);
 
@@ -161,8 +171,11 @@ struct TaskRecord {
     RetryPolicy retry;
     Duration timeout{};
     std::optional<Progress> progress;
-    SessionId session;  // the holder, while IN_PROGRESS
-    NodeId node;        // where it runs or last ran
+    Placement placement;
+    Stage stage = Stage::kStart;  // of the running or next attempt
+    int waiting_for = 0;          // while BLOCKED: so many are not terminal yet
+    SessionId session;            // the holder, while IN_PROGRESS
+    NodeId node;                  // where it runs or last ran
     Time created_at{};
     Time due_at{};
     std::optional<Time> start_by;
@@ -285,6 +298,7 @@ struct SessionRecord {
     int running = 0;
     std::vector<std::string> queues;
     std::vector<std::string> types;
+    std::vector<std::string> labels;
     std::string version;
     Time started_at{};
     Time renewed_at{};

@@ -1,9 +1,12 @@
 // Every message names the field, its value and the cure.
 #include <algorithm>
+#include <set>
 
 #include "base/json.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "model/instant_range.h"
+#include "model/placement.h"
 #include "model/task.h"
 
 namespace stint::model {
@@ -78,14 +81,9 @@ public:
         );
     }
 
-    // What both databases and every calendar can hold.
     void Instant(std::string_view field, const std::optional<Time>& value) {
-        using namespace std::chrono;
-        constexpr Time kFirst{sys_days{1970y / 1 / 1}};
-        constexpr Time kLast{sys_days{9999y / 12 / 31}};
-        if (!value || (*value >= kFirst && *value <= kLast)) return;
-        std::int64_t micros = value->time_since_epoch().count();
-        Wrong("{} is {} µs from 1970; it must lie in the years 1970 to 9999", field, micros);
+        if (!value) return;
+        if (auto ok = CheckInstant(field, *value); !ok) Fail(ok.error().code, ok.error().message);
     }
 
     void Tags(const std::vector<std::string>& tags) {
@@ -108,6 +106,10 @@ public:
     void Retry(const std::optional<RetryPolicy>& retry) {
         if (!retry) return;
         if (auto ok = Validate(*retry); !ok) Fail(ok.error().code, ok.error().message);
+    }
+
+    void Passes(const Result<void>& checked) {
+        if (!checked) Fail(checked.error().code, checked.error().message);
     }
 
     template <class... Args>
@@ -182,7 +184,45 @@ void CheckThrottle(Checks& checks, const Throttle& throttle) {
     checks.Between("throttle.period", throttle.period, Duration{1}, limits::kDelayMax);
 }
 
+void CheckWait(Checks& checks, std::string_view field, const WaitOn& wait) {
+    if (wait.on.size() > limits::kWaitMembers) {
+        checks.Wrong(
+            "{} names {} tasks; the limit is {}: wait for tasks that wait for some each",
+            field,
+            wait.on.size(),
+            limits::kWaitMembers
+        );
+    }
+    std::set<TaskId> seen;
+    for (TaskId other : wait.on) {
+        if (other.value() < 1) {
+            checks.Wrong("{} has the id {}; ids are 1 and more", field, other.value());
+        } else if (!seen.insert(other).second) {
+            checks.Wrong("{} names task {} twice", field, other.value());
+        }
+    }
+    if (wait.on_failure > OnFailure::kCancelRest) {
+        checks.Wrong(
+            "{}.on_failure is {}; use wait_for_all, fail_fast or cancel_rest",
+            field,
+            static_cast<int>(wait.on_failure)
+        );
+    } else if (wait.any && wait.on_failure != OnFailure::kWaitForAll) {
+        checks.Wrong(
+            "{}.on_failure is given together with any, where one failure does not matter; leave it "
+            "out",
+            field
+        );
+    }
+}
+
 }  // namespace
+
+Result<void> Validate(const WaitOn& wait) {
+    Checks checks;
+    CheckWait(checks, "wait", wait);
+    return checks.Finish();
+}
 
 Result<void> Validate(const NewTask& task) {
     Checks checks;
@@ -205,6 +245,27 @@ Result<void> Validate(const NewTask& task) {
     }
     if (task.debounce) CheckDebounce(checks, task);
     if (task.throttle) CheckThrottle(checks, *task.throttle);
+    if (task.needs) checks.Passes(ValidateNeeds("needs", *task.needs));
+    if (task.labels) checks.Passes(ValidateLabels("labels", *task.labels));
+    checks.Text("order_key", task.order_key, limits::kKey);
+    if (task.on_failed_head > OnFailedHead::kDeadLetter) {
+        checks.Wrong(
+            "on_failed_head is {}; use block, skip or dead_letter",
+            static_cast<int>(task.on_failed_head)
+        );
+    }
+    if (task.after) {
+        CheckWait(checks, "after", *task.after);
+        if (task.debounce) checks.Wrong("after and debounce cannot be given together");
+        if (!task.unique_key.empty() && task.unique_policy == UniquePolicy::kReplaceIfNotStarted) {
+            checks.Wrong(
+                "after and the unique policy replace_if_not_started cannot be given "
+                "together: cancel the other task instead"
+            );
+        }
+        bool own = std::ranges::find(task.after->on, task.id) != task.after->on.end();
+        if (task.id.valid() && own) checks.Wrong("after names the task itself");
+    }
     checks.Input(task.input);
     return checks.Finish();
 }
@@ -229,6 +290,8 @@ Result<void> Validate(const TypeDefaults& defaults) {
     );
     checks.Retry(defaults.retry);
     checks.Between("timeout", defaults.timeout, Duration::zero(), limits::kTimeoutMax);
+    checks.Passes(ValidateNeeds("needs", defaults.needs));
+    checks.Passes(ValidateLabels("labels", defaults.labels));
     return checks.Finish();
 }
 

@@ -10,9 +10,12 @@
 #include "base/random.h"
 #include "base/result.h"
 #include "engine/submit.h"
+#include "node/ask.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
 #include "node/open_store.h"
+#include "node/resource_client.h"
+#include "store/finished.h"
 #include "wake/wake.h"
 
 namespace stint::node {
@@ -22,24 +25,6 @@ using namespace stint::model;  // NOLINT(google-build-using-namespace): the door
 namespace {
 
 constexpr std::size_t kHintsAtOnce = 100;  // of finished tasks; whoever waits for others polls
-
-// Runs one request; what the store throws becomes the doors' one exception.
-template <class Request>
-auto Ask(Request request) {
-    try {
-        return request();
-    } catch (const store::Unavailable& error) {
-        throw StoreError(Code::kUnavailable, error.what());
-    } catch (const store::Unstorable& error) {
-        throw StoreError(Code::kInvalid, error.what());
-    } catch (const store::CommitUnknown& error) {
-        throw StoreError(Code::kUnknown, error.what());
-    } catch (const store::WrongSchema& error) {
-        throw StoreError(Code::kConflict, error.what());
-    } catch (const std::invalid_argument& error) {
-        throw StoreError(Code::kInvalid, error.what());
-    }
-}
 
 // Calls `request` with pieces of at most `most` and joins the answers.
 template <class Reply, class T, class Request>
@@ -75,6 +60,14 @@ struct Client::Impl {
         return *wake;
     }
 
+    ScheduleDesk& Desk() {
+        std::call_once(desk_made_, [this] {
+            desk_.emplace(*store, lazy_wake_, services::SystemZones());
+        });
+        return *desk_;
+    }
+    wake::Wake& LazyHints() { return lazy_wake_; }
+
     engine::Submitter& Submits() {
         std::call_once(submitter_made_, [this] {
             submitter_.emplace(
@@ -84,15 +77,15 @@ struct Client::Impl {
                 base::SystemRandom(),
                 log,
                 nullptr,
-                kIdsAtOnce
+                ids_at_once
             );
         });
         return *submitter_;
     }
 
-private:
-    static constexpr int kIdsAtOnce = 1;
+    int ids_at_once = 1;  // until the first submit
 
+private:
     // Passes hints on to a waker that is made for the first of them.
     class LazyWake final : public wake::Wake {
     public:
@@ -110,6 +103,8 @@ private:
     LazyWake lazy_wake_{*this};
     std::optional<engine::Submitter> submitter_;
     std::once_flag submitter_made_;
+    std::optional<ScheduleDesk> desk_;
+    std::once_flag desk_made_;
 };
 
 // ---- opening -----------------------------------------------------------------------------------
@@ -161,6 +156,10 @@ Client::Client() : impl_(std::make_unique<Impl>()) {
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 
+void Client::WithDesk(const std::function<void(ScheduleDesk&)>& question) {
+    Ask([&] { return question(impl_->Desk()), 0; });
+}
+
 const std::string& Client::url() const {
     return impl_->url;
 }
@@ -174,6 +173,10 @@ Time Client::Now() {
 }
 
 // ---- changing ----------------------------------------------------------------------------------
+
+void Client::ExpectManySubmits() {
+    impl_->ids_at_once = engine::Submitter::kIdsAtOnce;
+}
 
 std::vector<Result<SubmitReply>> Client::Submit(std::span<const NewTask> tasks) {
     return impl_->Submits().SubmitForReplies({tasks.begin(), tasks.end()});
@@ -292,25 +295,37 @@ std::vector<CheckFinding> Client::Check() {
     return Ask([&] { return impl_->store->Check(); });
 }
 
-bool Client::Idle(const std::vector<std::string>& queues, const std::vector<std::string>& types) {
-    TaskFilter filter;
-    filter.queues = queues;
-    filter.types = types;
-    filter.states = {State::kInProgress};
-    if (!Counts(filter).empty()) return false;
-    filter.states = {State::kOpen, State::kError};
-    if (Counts(filter).empty()) return true;
-    // Whether any of them is due only the tasks themselves say.
-    Time now = Now();
-    ListRequest request{.filter = filter, .before = {}, .limit = limits::kListPage};
-    while (true) {
-        TaskPage page = List(request);
-        for (const TaskRecord& task : page.tasks) {
-            if (task.due_at <= now) return false;
-        }
-        if (!page.next) return true;
-        request.before = page.next;
-    }
+ResultClient Client::Results() {
+    return ResultClient(*impl_->store, impl_->LazyHints());
+}
+
+EventClient Client::Events() {
+    return EventClient(*impl_->store, impl_->LazyHints());
+}
+
+FlowClient Client::Flows() {
+    return FlowClient(*impl_->store, impl_->LazyHints());
+}
+
+ResourceClient Client::Resources() {
+    return ResourceClient(
+        Ask([&]() -> std::reference_wrapper<store::ResourceStore> {
+            return impl_->store->Resources();
+        }),
+        impl_->LazyHints()
+    );
+}
+
+std::optional<Why> Client::WhyTask(TaskId task) {
+    return Ask([&] { return ExplainTask(*impl_->store, task); });
+}
+
+QueueWhy Client::WhyQueue(const std::string& queue) {
+    return Ask([&] { return ExplainQueue(*impl_->store, queue); });
+}
+
+IdleLook Client::LookIdle(const ClaimRequest& worker) {
+    return Ask([&] { return node::LookIdle(*impl_->store, worker); });
 }
 
 // ---- waiting -----------------------------------------------------------------------------------
@@ -370,13 +385,16 @@ std::vector<TaskId> Client::Wait(
                 [&](auto piece) { return impl_->store->Finished(piece); }
             );
         });
+        std::size_t bytes = 0;
         for (const FinishedTask& task : done) {
+            bytes += store::BytesOf(task);
             finished(task);
             std::erase(tasks, task.id);
         }
         base::Instant now = clock.Now();
         if (tasks.empty() || stop.stop_requested()) return tasks;
         if (limit && now >= begun + *limit) return tasks;
+        if (bytes >= limits::kFinishedBytes / 2) continue;  // there may be more
         if (!done.empty()) pause = kFirstPause;
         base::Instant until = now + pause;
         if (limit) until = std::min(until, begun + *limit);

@@ -20,6 +20,12 @@
 #include <vector>
 
 #include "model/task.h"
+#include "node/event_client.h"
+#include "node/flow_client.h"
+#include "node/idle.h"
+#include "node/result_client.h"
+#include "node/why.h"
+#include "services/schedule_desk.h"
 #include "store/store.h"
 
 namespace stint::node {
@@ -36,6 +42,12 @@ private:
 };
 
 // The words of the store that the doors share.
+using services::ApplyRequest;
+using services::ApplyStep;
+using services::BackfillReport;
+using services::BackfillRequest;
+using services::RunSeen;
+using services::ScheduleDesk;
 using store::AuditRequest;
 using store::CancelReply;
 using store::CheckFinding;
@@ -44,8 +56,12 @@ using store::Explanation;
 using store::FinishedTask;
 using store::ListRequest;
 using store::RetryReply;
+using store::RunsRequest;
 using store::StoreInfo;
 using store::SubmitReply;
+using store::VisitsRequest;
+
+class ResourceClient;  // node/resource_client.h
 
 class Client {
 public:
@@ -64,6 +80,9 @@ public:
     StoreInfo Info();
     Time Now();
 
+    // Before the first submit: ids are reserved many at once, as an engine does. The rest of them
+    // is lost at the end.
+    void ExpectManySubmits();
     // In transactions of at most limits::kSubmitBatch; one answer each, in order. Each error is the
     // task's own: refused, the store cannot be reached, or the answer was lost (engine::Submitter).
     std::vector<Result<SubmitReply>> Submit(std::span<const model::NewTask> tasks);
@@ -104,11 +123,33 @@ public:
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer);
     std::vector<CheckFinding> Check();
 
-    // True when nothing of these queues and types (none = all) is running or due now.
-    bool Idle(const std::vector<std::string>& queues, const std::vector<std::string>& types);
+    // Asks the desk of schedules: client.Schedules([](node::ScheduleDesk& desk) { … }).
+    template <class Question>
+    auto Schedules(Question question) {
+        std::optional<std::invoke_result_t<Question, ScheduleDesk&>> answer;
+        WithDesk([&](ScheduleDesk& desk) { answer.emplace(question(desk)); });
+        return std::move(*answer);
+    }
+
+    // Events and workflows; not longer than this client.
+    EventClient Events();
+    FlowClient Flows();
+    // Items and deletions; not longer than this client.
+    ResultClient Results();
+
+    // Resources; not longer than this client.
+    ResourceClient Resources();
+
+    // Why a task is not running, or the waiting ones of a queue, with what would change it.
+    std::optional<Why> WhyTask(TaskId task);
+    QueueWhy WhyQueue(const std::string& queue);
+
+    // Whether a worker of these queues, types (none = all) and labels has anything to do.
+    IdleLook LookIdle(const ClaimRequest& worker);
 
 private:
     Client();
+    void WithDesk(const std::function<void(ScheduleDesk&)>& question);
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
@@ -118,23 +159,6 @@ private:
 // Brings the schema up to date, or with dry_run only says how: the scripts, in order. Throws
 // StoreError.
 std::vector<std::string> Migrate(const std::string& url, bool dry_run, LogSink log = {});
-
-// A new, empty store beside this one, for a benchmark: another file, another schema. Destroy
-// removes it.
-class ScratchStore {
-public:
-    explicit ScratchStore(const std::string& url);
-    ~ScratchStore();
-    ScratchStore(const ScratchStore&) = delete;
-    ScratchStore& operator=(const ScratchStore&) = delete;
-
-    const std::string& url() const { return url_; }
-    void Destroy();
-
-private:
-    std::string url_;
-    bool destroyed_ = false;
-};
 
 // The file of a sqlite: address; nullopt for other stores.
 std::optional<std::string> SqlitePath(std::string_view url);

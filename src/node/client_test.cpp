@@ -1,4 +1,5 @@
 #include "node/client.h"
+#include "node/scratch_store.h"
 
 #include <gtest/gtest.h>
 #include <stint/engine.h>
@@ -37,6 +38,23 @@ protected:
         return reply->id;
     }
 
+    bool Idle(std::vector<std::string> queues, std::vector<std::string> types) {
+        ClaimRequest worker;
+        worker.queues = std::move(queues);
+        worker.types = std::move(types);
+        return client_.LookIdle(worker).idle;
+    }
+    // The conditions of what a worker that carries these labels leaves, or "busy".
+    std::vector<std::string> Left(std::vector<std::string> labels = {}) {
+        ClaimRequest worker;
+        worker.labels = std::move(labels);
+        IdleLook look = client_.LookIdle(worker);
+        if (!look.idle) return {"busy"};
+        std::vector<std::string> conditions;
+        for (const LeftOver& one : look.left) conditions.push_back(one.condition);
+        return conditions;
+    }
+
     Engine engine_;
     Client client_;
 };
@@ -64,18 +82,73 @@ TEST_F(ClientTest, WaitEndsWhenStopped) {
 }
 
 TEST_F(ClientTest, IdleLooksAtDueWorkOfTheGivenQueuesAndTypes) {
-    EXPECT_TRUE(client_.Idle({}, {}));
+    EXPECT_TRUE(Idle({}, {}));
     model::NewTask later = Request("a");
     later.delay = 1h;
     Submit(later);
-    EXPECT_TRUE(client_.Idle({}, {})) << "what is not due does not count";
+    EXPECT_TRUE(Idle({}, {})) << "what is not due does not count";
     TaskId due = Submit(Request("b"));
-    EXPECT_FALSE(client_.Idle({}, {}));
-    EXPECT_FALSE(client_.Idle({"q"}, {"b"}));
-    EXPECT_TRUE(client_.Idle({"other"}, {}));
-    EXPECT_TRUE(client_.Idle({}, {"a"}));
+    EXPECT_FALSE(Idle({}, {}));
+    EXPECT_FALSE(Idle({"q"}, {"b"}));
+    EXPECT_TRUE(Idle({"other"}, {}));
+    EXPECT_TRUE(Idle({}, {"a"}));
     client_.Cancel({&due, 1}, "t", "");
-    EXPECT_TRUE(client_.Idle({}, {}));
+    EXPECT_TRUE(Idle({}, {}));
+}
+
+TEST_F(ClientTest, IdleLeavesWhatNeedsTheHelpOfOthers) {
+    using Words = std::vector<std::string>;
+    auto over = [&](TaskId task) { client_.Cancel({&task, 1}, "t", ""); };
+    EXPECT_EQ(Left(), Words{});
+    model::NewTask labelled = Request("a");
+    labelled.labels = {"gpu"};
+    TaskId task = Submit(labelled);
+    EXPECT_EQ(Left(), Words{"label_missing"});
+    EXPECT_EQ(Left({"gpu"}), Words{"busy"});
+    over(task);
+
+    task = Submit(Request("a"));
+    client_.ChangeQueue({.name = "q", .paused = true}, "t");
+    EXPECT_EQ(Left(), Words{"queue_paused"});
+    client_.ChangeQueue({.name = "q", .paused = false}, "t");
+    EXPECT_EQ(Left(), Words{"busy"});
+    over(task);
+
+    model::NewTask first = Request("a"), second = Request("a");
+    first.order_key = second.order_key = "k";
+    first.delay = 1h;
+    TaskId head = Submit(first);
+    task = Submit(second);
+    EXPECT_EQ(Left(), (Words{"behind_in_order", "not_due"}));
+    over(head);
+    EXPECT_EQ(Left(), Words{"busy"});
+    over(task);
+
+    task = Submit(labelled);
+    model::NewTask after = Request("a");
+    after.after.emplace().on = {task};
+    Submit(after);
+    EXPECT_EQ(Left(), (Words{"blocked", "label_missing"}));
+}
+
+TEST_F(ClientTest, IdleWaitsForWhatAResourceWillGive) {
+    using Words = std::vector<std::string>;
+    auto resources = engine_.resources();
+    model::NewTask request = Request("a");
+    request.needs = model::Needs{{"gpu", 2}};
+    TaskId task = Submit(request);
+    EXPECT_EQ(Left(), Words{"busy"}) << "without limit";
+    ASSERT_TRUE(resources.Set("gpu", {.capacity = 1}));
+    EXPECT_EQ(Left(), Words{"resource_full"}) << "it needs more than there is";
+    ASSERT_TRUE(resources.Set("gpu", {.capacity = 2}));
+    EXPECT_EQ(Left(), Words{"busy"});
+    ASSERT_TRUE(resources.Close("gpu", 1h));
+    EXPECT_EQ(Left(), Words{"resource_closed"}) << "as what is due later";
+    ASSERT_TRUE(resources.Open("gpu"));
+    ASSERT_TRUE(resources.Set("queue:q", {.capacity = 0}));
+    EXPECT_EQ(Left(), Words{"resource_full"});
+    client_.Cancel({&task, 1}, "t", "");
+    EXPECT_EQ(Left(), Words{});
 }
 
 TEST_F(ClientTest, ChangeQueueKeepsWhatItDoesNotChange) {

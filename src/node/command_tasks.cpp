@@ -9,6 +9,7 @@
 #include "engine/context.h"
 #include "engine/isolate/command.h"
 #include "model/limits.h"
+#include "model/placement.h"
 #include "node/engine_impl.h"
 
 namespace stint::node {
@@ -94,7 +95,9 @@ void HandleCommands(Engine& engine, const std::vector<CommandTask>& commands) {
                  .queue = task.queue,
                  .priority = task.priority,
                  .retry = task.retry,
-                 .timeout = task.timeout},
+                 .timeout = task.timeout,
+                 .needs = model::Canonical(task.needs),
+                 .labels = model::CanonicalLabels(task.labels)},
             .handler = [task](
                            Context& context, std::string_view input
                        ) { return RunTask(task, context, input); },

@@ -35,7 +35,7 @@ constexpr SettingSpec kSpecs[] = {
      "tasks running at once in one worker"},
     {"worker.prefetch",
      "STINT_WORKER_PREFETCH",
-     "0",
+     "auto",
      SettingKind::kCount,
      "",
      "tasks claimed ahead of free slots"},
@@ -45,6 +45,12 @@ constexpr SettingSpec kSpecs[] = {
      SettingKind::kNames,
      "",
      "queues served, with commas; empty = all"},
+    {"worker.labels",
+     "STINT_WORKER_LABELS",
+     "",
+     SettingKind::kNames,
+     "",
+     "labels carried, with commas"},
     {"worker.lease",
      "STINT_WORKER_LEASE",
      "default",
@@ -53,7 +59,7 @@ constexpr SettingSpec kSpecs[] = {
      "default, brisk, patient, or a duration"},
     {"worker.poll_max",
      "STINT_WORKER_POLL_MAX",
-     "2s",
+     "5s",
      SettingKind::kDuration,
      "",
      "longest pause of an idle worker"},
@@ -146,8 +152,15 @@ Result<void> CheckValue(const SettingSpec& spec, std::string_view value) {
         case SettingKind::kNames:
             return {};
         case SettingKind::kCount:
+            if (value == "auto") return {};
+            [[fallthrough]];
         case SettingKind::kNumber: {
             auto number = ParseNumber(value);
+            if (!number && spec.kind == SettingKind::kCount) {
+                return MakeError(
+                    Code::kInvalid, "\"{}\" is neither a whole number nor \"auto\"", value
+                );
+            }
             if (!number) return number.error();
             int least = spec.kind == SettingKind::kCount ? 0 : 1;
             if (*number < least) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "model/limits.h"
+#include "model/resource.h"
 #include "model/retry.h"
 
 namespace stint::node {
@@ -28,7 +29,7 @@ namespace stint::node {
 enum class SettingKind : std::uint8_t {
     kText,
     kNumber,  // from 1
-    kCount,   // from 0
+    kCount,   // from 0, or "auto"
     kDuration,
     kNames,
     kLease,
@@ -57,7 +58,9 @@ struct CommandTask {
     std::string queue = "default";
     int priority = model::limits::kPriorityDefault;
     model::RetryPolicy retry = {};
-    Duration timeout{};     // of one attempt; zero = none
+    Duration timeout{};  // of one attempt; zero = none
+    model::Needs needs = {};
+    std::vector<std::string> labels = {};
     std::string directory;  // working directory; empty = the worker's
     std::uint64_t memory_bytes = 0;
     Duration cpu_time{};

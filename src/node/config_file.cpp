@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "base/result.h"
+#include "model/needs.h"
 #include "model/time_text.h"
 
 namespace stint::node {
@@ -38,6 +39,7 @@ struct Reader {
     Result<void> TakeTasks(const toml::table& table, const std::string& prefix);
     Result<void> TakeTask(const toml::table& table, const std::string& name);
     Result<void> TakeMember(std::string_view key, const toml::node& node, CommandTask& task) const;
+    Result<void> TakeNeeds(const toml::node& node, CommandTask& task) const;
     Result<void> TakeRetry(const toml::node& node, CommandTask& task) const;
     Result<void> TakeRetryMember(
         std::string_view key, const toml::node& node, model::RetryPolicy& retry
@@ -181,6 +183,8 @@ Result<void> Reader::TakeMember(std::string_view key, const toml::node& node, Co
     if (key == "cpu_time") return Store(Time(key, node), task.cpu_time);
     if (key == "max_attempts") return Store(Number(key, node), task.retry.max_attempts);
     if (key == "retry") return TakeRetry(node, task);
+    if (key == "labels") return Store(Strings(key, node), task.labels);
+    if (key == "needs") return TakeNeeds(node, task);
     if (key == "memory") {
         auto text = Text(key, node);
         if (!text) return text.error();
@@ -189,7 +193,7 @@ Result<void> Reader::TakeMember(std::string_view key, const toml::node& node, Co
         task.memory_bytes = *size;
         return {};
     }
-    constexpr std::array<std::string_view, 9> kKeys = {
+    constexpr std::array<std::string_view, 11> kKeys = {
         "command",
         "queue",
         "directory",
@@ -198,6 +202,8 @@ Result<void> Reader::TakeMember(std::string_view key, const toml::node& node, Co
         "cpu_time",
         "max_attempts",
         "retry",
+        "needs",
+        "labels",
         "memory"};
     auto near = base::Nearest(key, kKeys);
     return Wrong(
@@ -208,6 +214,17 @@ Result<void> Reader::TakeMember(std::string_view key, const toml::node& node, Co
         near.empty() ? fmt::format("the keys are {}", fmt::join(kKeys, ", "))
                      : fmt::format("did you mean \"{}\"?", near)
     );
+}
+
+Result<void> Reader::TakeNeeds(const toml::node& node, CommandTask& task) const {
+    auto texts = Strings("needs", node);
+    if (!texts) return texts.error();
+    for (const std::string& text : *texts) {
+        auto need = model::ParseNeed(text);
+        if (!need) return Wrong(node, "task.{}: {}", task.name, need.error().message);
+        task.needs.push_back(std::move(*need));
+    }
+    return {};
 }
 
 Result<void> Reader::TakeRetry(const toml::node& node, CommandTask& task) const {

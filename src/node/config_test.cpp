@@ -96,6 +96,7 @@ TEST_F(ConfigTest, MistakesNameFileLineKeyAndCure) {
     EXPECT_THAT(Problem("stor = 'x'\n"), HasSubstr("did you mean \"store\"?"));
     EXPECT_THAT(Problem("worker.slots = 0\n"), HasSubstr("worker.slots: \"0\" is too small"));
     EXPECT_THAT(Problem("worker.slots = 'many'\n"), HasSubstr("not a whole number"));
+    EXPECT_THAT(Problem("worker.prefetch = \"outo\"\n"), HasSubstr("nor \"auto\""));
     EXPECT_THAT(Problem("worker.prefetch = -1\n"), HasSubstr("worker.prefetch: \"-1\" is too"));
     EXPECT_THAT(Problem("worker.drain = '25'\n"), HasSubstr("90s"));
     EXPECT_THAT(Problem("worker.lease = 'short'\n"), HasSubstr("brisk"));

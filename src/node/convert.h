@@ -4,29 +4,23 @@
 #include <stint/info.h>
 #include <stint/options.h>
 #include <stint/task.h>
+#include <stint/to_come.h>
 
 #include <string>
 #include <string_view>
 
+#include "engine/new_task.h"
 #include "model/lease.h"
 #include "model/retry.h"
 #include "model/task.h"
 
 namespace stint::node {
 
-model::RetryPolicy ToModel(const Retry& retry);
+using engine::ToModel;
+using engine::ToNewTask;
+Result<model::NewTask> ToNewTask(const TaskToCome& task, TenantId tenant);
 model::LeasePolicy ToModel(const LeaseOptions& lease);
 model::TypeDefaults ToModel(std::string_view name, const TaskDefaults& defaults);
-
-// What the options say, and where they are silent what the submitter's token says. A token's
-// setting that is the global default says nothing: the type's registered defaults decide.
-Result<model::NewTask> ToNewTask(
-    std::string_view type,
-    const TaskDefaults* token,
-    std::string input,
-    const SubmitOptions& options,
-    TenantId default_tenant
-);
 
 // And back: what the public interface shows of the store's records.
 TaskInfo ToPublic(const model::TaskRecord& task);

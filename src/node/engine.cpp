@@ -13,11 +13,13 @@
 #include "base/thread.h"
 #include "engine/hooks.h"
 #include "engine/store_failure.h"
+#include "model/placement.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
 #include "node/open_store.h"
 #include "node/paths.h"
+#include "services/steps.h"
 
 namespace stint {
 
@@ -30,6 +32,9 @@ engine::WorkerOptions Engine::Impl::MakeWorkerOptions() const {
     worker_options.slots = options.slots;
     worker_options.claim_ahead = options.prefetch;
     worker_options.queues = options.queues;
+    worker_options.labels = model::CanonicalLabels(options.labels);
+    worker_options.at_once_of_queue = options.at_once_of_queue;
+    if (probes) worker_options.withheld = [all = probes.get()] { return all->Withheld(); };
     worker_options.lease = node::ToModel(options.lease);
     worker_options.poll = options.poll;
     worker_options.drain = options.drain;
@@ -62,6 +67,22 @@ engine::WorkerParts Engine::Impl::MakeWorkerParts() {
     };
 }
 
+void Engine::Impl::MakeScheduler() {
+    services::ZoneSource zones = services::SystemZones();
+    desk = std::make_unique<services::ScheduleDesk>(*store, *wake, zones);
+    scheduler = std::make_unique<services::Scheduler>(
+        services::Scheduler::Parts{*store, *wake, clock, log.For("schedule"), zones},
+        services::SchedulerOptions{
+            .look_every = options.poll.max,
+            .error_wait = options.error_wait,
+            .forget_every = options.housekeep_every}
+    );
+    desk->OnChange([this] { scheduler->Poke(); });
+    deletions = std::make_unique<services::DeletionDesk>(*store, *wake, clock, log.For("deletion"));
+    // What schedules and deletions submit can be executed wherever they are.
+    if (options.schedules) registry.Add(services::StepsHandler());
+}
+
 namespace {
 
 void CheckOptions(const Options& options) {
@@ -71,10 +92,23 @@ void CheckOptions(const Options& options) {
             "slots is {}; it must be between 1 and {}", options.slots, model::limits::kSlots
         ));
     }
-    if (options.prefetch < 0 || options.prefetch > model::limits::kSlots) {
+    int prefetch = options.prefetch.value_or(0);
+    if (prefetch < 0 || prefetch > model::limits::kSlots) {
         refuse(fmt::format(
             "prefetch is {}; it must be between 0 (none) and {}; as many as slots is plenty",
-            options.prefetch,
+            prefetch,
+            model::limits::kSlots
+        ));
+    }
+    if (auto labels = model::ValidateLabels("labels", options.labels); !labels) {
+        refuse(labels.error().message);
+    }
+    for (const auto& [queue, at_once] : options.at_once_of_queue) {
+        if (at_once >= 0 && at_once <= model::limits::kSlots) continue;
+        refuse(fmt::format(
+            "at_once_of_queue of \"{}\" is {}; it must be between 0 (none of it) and {}",
+            queue,
+            at_once,
             model::limits::kSlots
         ));
     }
@@ -95,6 +129,11 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
     auto impl = std::make_unique<Engine::Impl>(
         std::move(options), base::SystemClock(), base::SystemRandom()
     );
+    if (!impl->options.probes.empty()) {
+        impl->probes = std::make_unique<services::Probes>(
+            impl->clock, impl->log, std::exchange(impl->options.probes, {})
+        );
+    }
     // First of all: whatever fails from here on, the host's log has heard of it.
     impl->log.Debug("opening the store", {{"store", node::WithoutSecrets(impl->options.store)}});
     if (impl->options.state_dir.empty()) impl->options.state_dir = node::DefaultStateDir(*url);
@@ -113,6 +152,8 @@ std::unique_ptr<Engine::Impl> Build(Options options) {
         *impl->store, *impl->wake, impl->clock, impl->random, impl->options.poll, impl->options.log
     );
     impl->waiter = impl->await;
+    impl->MakeScheduler();
+    impl->MakeEvents();
     return impl;
 }
 
@@ -134,17 +175,34 @@ Engine::~Engine() {
 void Engine::Bind(
     std::string_view name, const TaskDefaults& defaults, detail::ErasedHandler handler
 ) {
-    if (impl_->started) {
+    engine::HandlerEntry entry;
+    entry.handler = std::move(handler);
+    impl_->Bind(name, defaults, std::move(entry));
+}
+
+void Engine::BindBatch(
+    std::string_view name, const TaskDefaults& defaults, int most, detail::ErasedBatch handler
+) {
+    engine::HandlerEntry entry;
+    entry.batch = std::move(handler);
+    entry.batch_most = most;
+    impl_->Bind(name, defaults, std::move(entry));
+}
+
+void Engine::Impl::Bind(
+    std::string_view name, const TaskDefaults& defaults, engine::HandlerEntry entry
+) {
+    if (started) {
         throw std::invalid_argument(
             fmt::format("the handler of {} comes too late: register it before Start()", name)
         );
     }
-    impl_->registry.Add({
-        .type = std::string(name),
-        .defaults = node::ToModel(name, defaults),
-        .handler = std::move(handler),
-        .isolation = defaults.isolation,
-    });
+    entry.type = name;
+    entry.defaults = node::ToModel(name, defaults);
+    entry.isolation = defaults.isolation;
+    entry.at_once = defaults.at_once;
+    entry.at_once_per_worker = defaults.at_once_per_worker;
+    registry.Add(std::move(entry));
 }
 
 Result<TaskId> Engine::SubmitBytes(
@@ -176,6 +234,43 @@ std::vector<Result<TaskId>> Engine::SubmitManyBytes(
         return impl_->submitter->SubmitIn(options.in->implementation(), std::move(tasks));
     }
     return impl_->submitter->Submit(std::move(tasks));
+}
+
+Result<std::vector<TaskId>> Engine::SubmitGraph(const Graph& graph) {
+    std::vector<model::NewTask> tasks;
+    std::vector<engine::Submitter::Link> links;
+    for (const Graph::Entry& entry : graph.entries()) {
+        auto task = node::ToNewTask(
+            entry.type, &entry.defaults, entry.input, entry.options, impl_->options.tenant
+        );
+        if (!task) return task.error();
+        if (entry.options.in != nullptr) {
+            return base::MakeError(
+                Code::kInvalid,
+                "task {} of the graph names a transaction; a graph is one by itself",
+                tasks.size() + 1
+            );
+        }
+        if (!entry.after.tasks.empty()) {
+            if (!task->after) task->after.emplace();
+            task->after->on_failure = entry.after.on_failure;
+            task->after->any = entry.after.any;
+            task->after->need_success = entry.after.need_success;
+        }
+        for (Graph::Node after : entry.after.tasks) {
+            if (after.index >= graph.size()) {
+                return base::MakeError(
+                    Code::kInvalid,
+                    "task {} of the graph starts after number {}, which it does not have",
+                    tasks.size() + 1,
+                    after.index + 1
+                );
+            }
+            links.push_back({tasks.size(), after.index});
+        }
+        tasks.push_back(std::move(*task));
+    }
+    return impl_->submitter->SubmitAll(std::move(tasks), links);
 }
 
 Result<Run<Json>> Engine::SubmitJson(
@@ -309,7 +404,17 @@ void Engine::Start() {
     if (impl_->started) throw std::logic_error("Engine::Start() was called twice");
     impl_->worker =
         std::make_unique<engine::Worker>(impl_->MakeWorkerParts(), impl_->MakeWorkerOptions());
+    if (impl_->probes) {
+        impl_->probes->OnOffered([worker = impl_->worker.get()] { worker->Look(); });
+        impl_->probes->Start();
+    }
     impl_->worker->Start();
+    if (impl_->options.schedules) {
+        impl_->scheduler->Start();
+        Duration look_every = std::max<Duration>(impl_->options.poll.max, std::chrono::seconds{1});
+        impl_->deletions->Start(look_every, impl_->options.error_wait);
+    }
+    impl_->events->Start();
     impl_->started = true;
 }
 
@@ -325,7 +430,12 @@ void Engine::Stop(Duration drain) {
         worker = impl_->worker.get();
         impl_->stopped = true;
     }
-    if (worker != nullptr && impl_->started) worker->Stop(drain);
+    impl_->scheduler->Stop();
+    impl_->deletions->Stop();
+    if (worker == nullptr || !impl_->started) return;
+    impl_->events->Stop();
+    worker->Stop(drain);
+    if (impl_->probes) impl_->probes->Stop();
 }
 
 namespace {

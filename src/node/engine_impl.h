@@ -15,6 +15,11 @@
 #include "engine/registry.h"
 #include "engine/submit.h"
 #include "engine/worker.h"
+#include "services/deletions.h"
+#include "services/events.h"
+#include "services/probes.h"
+#include "services/schedule_desk.h"
+#include "services/scheduler.h"
 #include "store/store.h"
 #include "wake/wake.h"
 
@@ -36,7 +41,12 @@ struct Engine::Impl {
     std::unique_ptr<engine::Submitter> submitter;
     std::shared_ptr<detail::Waiter> waiter;
     std::shared_ptr<engine::Await> await;  // the waiter, where it is one of ours
+    std::unique_ptr<services::ScheduleDesk> desk;
+    std::unique_ptr<services::Scheduler> scheduler;
+    std::unique_ptr<services::DeletionDesk> deletions;
+    std::unique_ptr<services::Probes> probes;  // null: there are none
     std::unique_ptr<engine::Worker> worker;
+    std::unique_ptr<services::EventService> events;
 
     std::mutex lifecycle;  // Start and Stop
     bool started = false;
@@ -46,6 +56,10 @@ struct Engine::Impl {
 
     engine::WorkerOptions MakeWorkerOptions() const;
     engine::WorkerParts MakeWorkerParts();
+    void MakeScheduler();  // of the store, the wake and the clock; what else keeps to times as well
+    void MakeEvents();
+    // Registers it. Throws std::invalid_argument, also when it is too late.
+    void Bind(std::string_view name, const TaskDefaults& defaults, engine::HandlerEntry entry);
 };
 
 }  // namespace stint

@@ -63,6 +63,12 @@ OrderedJson ProgressOf(const std::optional<model::Progress>& progress) {
     };
 }
 
+OrderedJson NeedsOf(const model::Needs& needs) {
+    OrderedJson json = OrderedJson::object();
+    for (const model::Need& need : needs) json[need.resource] = need.units;
+    return json;
+}
+
 }  // namespace
 
 OrderedJson ToJson(const model::TaskRecord& task) {
@@ -82,12 +88,17 @@ OrderedJson ToJson(const model::TaskRecord& task) {
         {"attempt", task.attempt},
         {"max_attempts", task.max_attempts},
         {"generation", task.generation},
+        {"stage", model::StageName(task.stage)},
+        {"waiting_for", task.waiting_for},
         {"claims", task.claim_no},
         {"crashes_alone", task.crash_count},
         {"suspect", task.suspect},
         {"cancel_requested", task.cancel_requested},
         {"type_known", task.type_known},
         {"tags", task.tags},
+        {"needs", NeedsOf(task.placement.needs)},
+        {"labels", task.placement.labels},
+        {"order_key", TextOrNull(task.placement.order_key)},
         {"unique_key", TextOrNull(task.unique_key)},
         {"idempotency_key", TextOrNull(task.idempotency_key)},
         {"timeout", DurationOrNull(task.timeout)},
@@ -176,6 +187,7 @@ OrderedJson ToJson(const model::SessionRecord& session) {
         {"running", over ? 0 : session.running},
         {"queues", session.queues},
         {"types", session.types},
+        {"labels", session.labels},
         {"version", session.version},
         {"started_at", Instant(session.started_at)},
         {"renewed_at", Instant(session.renewed_at)},

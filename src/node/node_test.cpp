@@ -330,7 +330,7 @@ TEST(Engine, ShowsItsNodeAndItsSession) {
     EXPECT_EQ(sessions[0].pid, getpid());
     EXPECT_EQ(sessions[0].slots, 3);
     EXPECT_EQ(sessions[0].state, "live");
-    EXPECT_EQ(sessions[0].types, std::vector<std::string>{"test.square"});
+    EXPECT_EQ(sessions[0].types, (std::vector<std::string>{"stint.steps", "test.square"}));
     engine.Stop();
     sessions = engine.Sessions().value();
     EXPECT_EQ(sessions.at(0).state, "closed");

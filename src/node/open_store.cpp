@@ -60,6 +60,8 @@ void CheckIsSqlite(const std::string& path) {
     ));
 }
 
+}  // namespace
+
 // What libpq says when the server is there and does not want us. It has no code for it, only text,
 // and a server may say it in another language: then it is retried like any other failure.
 std::string CureFor(std::string_view message) {
@@ -79,6 +81,8 @@ std::string CureFor(std::string_view message) {
     }
     return {};
 }
+
+namespace {
 
 std::unique_ptr<store::Store> OpenPostgres(const StoreUrl& url, const StoreOptions& options) {
     try {

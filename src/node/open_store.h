@@ -41,6 +41,9 @@ public:
     using store::Unavailable::Unavailable;
 };
 
+// What helps against a refusal that is told like this; empty when it is none.
+std::string CureFor(std::string_view message);
+
 // Throws store::Unavailable, store::WrongSchema, or std::invalid_argument for an address that names
 // no store, each with a sentence for a person.
 std::unique_ptr<store::Store> OpenStore(std::string_view url, const StoreOptions& options);

@@ -47,7 +47,12 @@ struct TestEngine::Impl : detail::Waiter {
     engine::Worker& worker();
     int RunDue();
     std::vector<model::TaskRecord> Tasks(const model::TaskFilter& filter);
-    std::optional<Time> NextDue();
+    // What waits here: is any of it due, and when is the first that is not?
+    struct Waiting {
+        bool due = false;
+        std::optional<Time> next;
+    };
+    Waiting LookAtWaiting();
     int RunUntil(Time end, const std::function<bool()>& enough);
 
     bool Done(TaskId task) override { return !engine.impl().store->Finished({&task, 1}).empty(); }
@@ -68,6 +73,8 @@ std::unique_ptr<Engine::Impl> TestEngine::Impl::MakeEngine() {
     );
     // Not owning: the handles of a test do not outlive its engine.
     impl->waiter = std::shared_ptr<detail::Waiter>(std::shared_ptr<void>(), this);
+    impl->MakeScheduler();
+    impl->MakeEvents();
     return impl;
 }
 
@@ -98,8 +105,11 @@ int TestEngine::Impl::RunDue() {
     steps.RenewOnce();
     steps.SweepOnce();
     steps.HousekeepOnce();
+    engine.impl().scheduler->RunOnce();
+    engine.impl().deletions->RunOnce();
     int attempts = 0;
     while (true) {
+        engine.impl().events->RunOnce();
         steps.ClaimOnce();
         if (!steps.RunOneAttempt()) break;
         steps.SettleOnce();
@@ -126,29 +136,41 @@ std::vector<model::TaskRecord> TestEngine::Impl::Tasks(const model::TaskFilter& 
     return tasks;
 }
 
-std::optional<Time> TestEngine::Impl::NextDue() {
-    model::TaskFilter waiting;
-    waiting.states = {model::State::kOpen, model::State::kError};
-    std::optional<Time> next;
-    for (const auto& task : Tasks(waiting)) {
+TestEngine::Impl::Waiting TestEngine::Impl::LookAtWaiting() {
+    model::TaskFilter filter;
+    filter.states = {model::State::kOpen, model::State::kError};
+    Waiting waiting;
+    for (const auto& task : Tasks(filter)) {
         if (engine.impl().registry.Find(task.type) == nullptr) continue;
-        if (!next || task.due_at < *next) next = task.due_at;
+        if (task.due_at <= clock.WallTime()) {
+            waiting.due = true;
+        } else if (!waiting.next || task.due_at < *waiting.next) {
+            waiting.next = task.due_at;
+        }
     }
-    return next;
+    return waiting;
 }
 
 int TestEngine::Impl::RunUntil(Time end, const std::function<bool()>& enough) {
     int attempts = RunDue();
+    // What is due now and still not run waits for something else, such as a resource that is
+    // closed for a while: time passes in steps, longer while nothing comes of it.
+    constexpr std::chrono::microseconds kShort = std::chrono::milliseconds{1};
+    constexpr std::chrono::microseconds kLong = std::chrono::minutes{1};
+    auto patience = kShort;
     while (!enough()) {
-        auto next = NextDue();
-        if (!next || *next > end) break;
-        // One millisecond at least: what is due now and still not run waits for something else.
-        auto step = std::max<std::chrono::microseconds>(
-            *next - clock.WallTime(), std::chrono::milliseconds{1}
-        );
+        Waiting waiting = LookAtWaiting();
+        if (!waiting.due && !waiting.next) break;
+        std::chrono::microseconds step = patience;
+        if (waiting.next) {
+            auto until = *waiting.next - clock.WallTime();
+            step = waiting.due ? std::min<std::chrono::microseconds>(step, until) : until;
+        }
         if (clock.WallTime() + step > end) break;
         clock.Advance(step);
-        attempts += RunDue();
+        int ran = RunDue();
+        attempts += ran;
+        patience = ran > 0 ? kShort : std::min(2 * patience, kLong);
     }
     return attempts;
 }

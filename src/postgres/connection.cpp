@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "base/tallies.h"
 
 namespace stint::postgres {
 
@@ -239,6 +240,7 @@ void Connection::Send(const Command& command, bool pipelined) {
     std::vector<int> lengths = params.Lengths();
     std::vector<int> formats(static_cast<std::size_t>(params.size()), 1);
     bool named = prepares_ && !statement.name.empty();
+    base::Count(base::ProcessTallies().statements);
     int sent = 1;
     if (named && !prepared_.contains(statement.name)) {
         // Outside a pipeline this costs its own round trip, once per connection.
@@ -459,6 +461,7 @@ Rows Connection::Script(const std::string& sql) {
     Deadline deadline = Now() + options_.reply_timeout;
     Answer answer;
     try {
+        base::Count(base::ProcessTallies().statements);
         if (PQsendQuery(conn_.get(), sql.c_str()) != 1) {
             throw SocketFailed{Trimmed(PQerrorMessage(conn_.get()))};
         }

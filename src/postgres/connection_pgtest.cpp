@@ -253,6 +253,29 @@ TEST_F(TransactionTest, StatementTimeoutEndsAtTheTransaction) {
     EXPECT_EQ(Ask("SELECT current_setting('statement_timeout')").Text(0, 0), "0");
 }
 
+TEST_F(TransactionTest, WhoFallsSilentInTheMiddleLosesItsLocks) {
+    connection_->Script("INSERT INTO transaction_test DEFAULT VALUES");
+    TransactionOptions options;
+    options.idle_timeout = std::chrono::milliseconds{100};
+    Transaction frozen(*connection_, options);
+    frozen.Query(Statement{"", "LOCK TABLE transaction_test IN ACCESS EXCLUSIVE MODE"});
+
+    // Waits for the lock, so for the server to give up on the other.
+    auto other = Connection::Open(options_);
+    EXPECT_EQ(
+        other->Query(Statement{"", "SELECT count(*) FROM transaction_test"}, {}, Commits::kNo)
+            .Int(0, 0),
+        1
+    );
+    EXPECT_THROW(frozen.QueryAndCommit(insert_), ConnectionLost);
+}
+
+TEST_F(TransactionTest, SilenceIsLimitedWhereTheTransactionGoesOn) {
+    const Statement seen{"", "SELECT current_setting('idle_in_transaction_session_timeout')"};
+    EXPECT_EQ(Transaction(*connection_).Query(seen).Text(0, 0), "10s");
+    EXPECT_EQ(Transaction(*connection_).QueryAndCommit(seen).Text(0, 0), "0");
+}
+
 TEST_F(TransactionTest, TheTimeoutIsLiftedBeforeCommit) {
     // A deferred trigger runs inside COMMIT and sees what is in force there.
     connection_->Script(R"(

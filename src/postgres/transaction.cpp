@@ -19,26 +19,6 @@ const Statement kLiftTimeout{"stint_lift_timeout", "SET LOCAL statement_timeout 
 Transaction::Transaction(Connection& connection, const TransactionOptions& options)
     : connection_(connection), options_(options) {
     CHECK_WHY(!connection.in_transaction(), "a transaction within a transaction");
-    std::string& sql = apply_settings_.sql;
-    auto set = [&](std::string_view name, const std::string& value) {
-        sql += sql.empty() ? "SELECT " : ", ";
-        sql += "set_config('" + std::string(name) + "', $" + std::to_string(settings_.size() + 1);
-        sql += ", true)";
-        settings_.Text(value);
-    };
-    if (options.statement_timeout.count() > 0) {
-        set("statement_timeout", std::to_string(options.statement_timeout.count()));
-    }
-    if (options.lock_timeout.count() > 0) {
-        set("lock_timeout", std::to_string(options.lock_timeout.count()));
-    }
-    if (!connection.direct()) {
-        for (const auto& [name, value] : connection.options().settings) set(name, value);
-    }
-    // The text depends on which settings there are; so does the name.
-    apply_settings_.name = "stint_settings_" + std::to_string(settings_.size()) +
-                           (options.lock_timeout.count() > 0 ? "l" : "") +
-                           (options.statement_timeout.count() > 0 ? "s" : "");
 }
 
 Transaction::Transaction(Connection& connection, Joined joined)
@@ -59,6 +39,7 @@ std::vector<Rows> Transaction::Batch(std::span<const Command> wanted, bool commi
     std::vector<Command> commands;
     if (!begun_) {
         commands.push_back({options_.read_only ? &kBeginReadOnly : &kBegin, &kNone});
+        WriteSettings(commit);
         if (settings_.size() > 0) commands.push_back({&apply_settings_, &settings_});
     }
     for (const auto& [deferred, values] : deferred_) commands.push_back({deferred, &values});
@@ -81,6 +62,32 @@ std::vector<Rows> Transaction::Batch(std::span<const Command> wanted, bool commi
     rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(first));
     rows.resize(wanted.size());
     return rows;
+}
+
+void Transaction::WriteSettings(bool commits_at_once) {
+    std::string& sql = apply_settings_.sql;
+    std::string kinds;  // the text depends on which settings there are; so does the name
+    auto set = [&](std::string_view name, const std::string& value) {
+        sql += sql.empty() ? "SELECT " : ", ";
+        sql += "set_config('" + std::string(name) + "', $" + std::to_string(settings_.size() + 1);
+        sql += ", true)";
+        settings_.Text(value);
+    };
+    auto limit = [&](std::string_view name, char kind, std::chrono::milliseconds time) {
+        if (time.count() <= 0) return;
+        set(name, std::to_string(time.count()));
+        kinds += kind;
+    };
+    limit("statement_timeout", 's', options_.statement_timeout);
+    limit("lock_timeout", 'l', options_.lock_timeout);
+    // What is sent whole never waits for us.
+    if (!commits_at_once) {
+        limit("idle_in_transaction_session_timeout", 'i', options_.idle_timeout);
+    }
+    if (!connection_.direct()) {
+        for (const auto& [name, value] : connection_.options().settings) set(name, value);
+    }
+    apply_settings_.name = "stint_settings_" + std::to_string(settings_.size()) + kinds;
 }
 
 std::vector<Rows> Transaction::Send(std::span<const Command> commands, bool commit) {

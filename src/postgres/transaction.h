@@ -19,6 +19,10 @@ struct TransactionOptions {
     // would be visible without being replicated.
     std::chrono::milliseconds statement_timeout{30'000};
     std::chrono::milliseconds lock_timeout{0};
+    // How long the server keeps our locks while it hears nothing from us between two statements;
+    // zero = for ever. A process that is frozen in the middle must not hold up everybody else; when
+    // it wakes up, its connection is lost and the transaction never happened.
+    std::chrono::milliseconds idle_timeout{10'000};
     bool read_only = false;
 };
 
@@ -54,6 +58,7 @@ public:
     Connection& connection() { return connection_; }
 
 private:
+    void WriteSettings(bool commits_at_once);
     std::vector<Rows> Send(std::span<const Command> commands, bool commit);
     void RunThen();
 

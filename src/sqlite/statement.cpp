@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include "base/check.h"
+#include "base/tallies.h"
 #include "sqlite/error.h"
 
 namespace stint::sqlite {
@@ -123,10 +124,16 @@ void Statement::Bind(int index, std::nullptr_t, bool) {
     if (int code = sqlite3_bind_null(statement_.get(), index); code != SQLITE_OK) Throw(code);
 }
 
-void Statement::CheckCount(int bound) const {
+void Statement::Begin(int bound) const {
     CHECK_WHY(
         bound == sqlite3_bind_parameter_count(statement_.get()), sqlite3_sql(statement_.get())
     );
+    base::Count(base::ProcessTallies().statements);
+}
+
+Rows Statement::Start() {
+    base::Count(base::ProcessTallies().statements);
+    return Rows(*this);
 }
 
 bool Statement::Step() {

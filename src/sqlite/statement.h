@@ -60,7 +60,7 @@ public:
         Reset();
         int index = 0;
         (Bind(++index, args, true), ...);
-        CheckCount(index);
+        Begin(index);
         return Rows(*this);
     }
     // Binds all parameters in order and executes to the end. Returns the number of changed rows.
@@ -69,7 +69,7 @@ public:
         Reset();
         int index = 0;
         (Bind(++index, args, false), ...);
-        CheckCount(index);
+        Begin(index);
         return Finish();
     }
     // Executes and returns the first column of the first row; nullopt when there is none.
@@ -83,7 +83,7 @@ public:
     // One at a time, for parameters that are not known in number: then Start().
     void BindInt(int index, std::int64_t value) { Bind(index, value, true); }
     void BindText(int index, std::string_view value) { Bind(index, value, true); }
-    Rows Start() { return Rows(*this); }
+    Rows Start();
 
     void Reset() noexcept;
     int columns() const;
@@ -109,7 +109,7 @@ private:
     void Bind(int index, const std::optional<T>& value, bool copy) {
         value ? Bind(index, *value, copy) : Bind(index, nullptr, copy);
     }
-    void CheckCount(int bound) const;
+    void Begin(int bound) const;  // with so many parameters bound
     bool Step();
     int Finish();
     [[noreturn]] void Throw(int code) const;

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "base/tallies.h"
 #include "sqlite/error.h"
 
 namespace stint::sqlite {
@@ -17,6 +18,7 @@ Transaction::~Transaction() {
 void Transaction::Commit() {
     connection_.Cached("COMMIT").Run();
     open_ = false;
+    base::Count(base::ProcessTallies().commits);
 }
 
 void Transaction::Rollback() noexcept {

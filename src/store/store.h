@@ -24,11 +24,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "model/condition.h"
 #include "model/task.h"
 #include "model/worker_state.h"
 
 namespace stint::store {
+
+class EventStore;
+class FlowStore;
+class ResourceStore;
+class ResultStore;
 
 using namespace stint::model;  // NOLINT(google-build-using-namespace): the store speaks the model's
                                // words
@@ -85,6 +91,7 @@ struct NewSession {
     int slots = 0;
     std::vector<std::string> queues;
     std::vector<std::string> types;
+    std::vector<std::string> labels;
     std::string version;
     // D1: this process is proven to be the only one on this store (a file lock). Every other
     // session is dead: its tasks are recovered by the next Reclaim without waiting for lease ends.
@@ -127,6 +134,12 @@ struct ClaimRequest {
     std::vector<std::string> types;   // handled
     // False: ordinary tasks, suspects skipped. True: one suspect, which the idle caller runs alone.
     bool suspect = false;
+    std::vector<std::string> labels;    // what the worker carries
+    std::vector<std::string> withheld;  // resources that this node cannot offer now
+    // So many more of a queue or a type this worker takes; what is not named: up to the limit.
+    std::map<std::string, int> queue_room, type_room;
+    // Something is said to wait: a store that would first look whether anything does need not.
+    bool hinted = false;
 };
 
 struct Lease {
@@ -143,6 +156,8 @@ struct Lease {
     int generation = 1;
     int crash_count = 0;
     bool alone = false;  // a suspect: run it with nothing else in the process
+    Stage stage = Stage::kStart;
+    Placement placement;  // it holds what this needs
     RetryPolicy retry;
     Duration timeout{};
     std::string idempotency_key;  // "task-<id>" for outside effects, the same for every attempt
@@ -163,9 +178,10 @@ struct Settlement {
         kRetry,       // failed; ERROR for `delay`
         kDead,        // failed for good, with `reason`
         kSnooze,      // again after `delay`; attempt refunded
-        kRelease,     // handed back now; attempt refunded
+        kRelease,     // handed back, to be claimed again after `delay`; attempt refunded
         kBackground,  // outside for at most `delay` (zero = for ever), with `reason`
         kCancelled,   // stopped because of a cancel request
+        kBlocked,     // waits for `children` and `wait`; attempt refunded
     };
     TaskId task;
     LeaseToken token;
@@ -181,17 +197,33 @@ struct Settlement {
     std::optional<int> exit_code, exit_signal;
     std::string stderr_tail;
     bool crashed = false;  // an isolated child died: counts as a crash while alone
+    // kBlocked: tasks made now, with ids reserved beforehand, and the wait for them and for what
+    // else `wait.on` names. Made with the wait in one transaction, or none of it.
+    std::vector<NewTask> children;
+    WaitOn wait;
+    // kRelease: the attempt found out that it needs this, too; it is claimed again when it can have
+    // all of it.
+    std::optional<Needs> needs;
+    // kRelease: this resource does not work, as `error` tells. It is closed for everybody: for
+    // `closed_for` where the resource said so itself, else as its breaker decides.
+    std::string unavailable;
+    Duration closed_for{};
 };
 
 struct SettleReply {
     enum class Kind : std::uint8_t {
         kAccepted,
         kLost,     // the token is not the current one; nothing was changed
-        kRefused,  // the transition table forbids it; nothing was changed
+        kRefused,  // a subtask or the wait was refused, see `message`; nothing was changed
+        kBusy,     // others hold what it needs, see `message`; nothing was changed: again later
     };
     Kind kind = Kind::kAccepted;
     State state =
-        State::kOpen;  // after it. CANCELLED instead of a retry when a cancel was requested
+        State::kOpen;     // after it. CANCELLED instead of a retry when a cancel was requested
+    std::string message;  // kRefused: why
+    // Queues in which tasks that had waited became claimable because of it, or of others in the
+    // same batch.
+    std::vector<std::string> opened;
 };
 
 // By whom a background task is finished: its completion token, or an operator's override.
@@ -235,12 +267,15 @@ struct ReclaimReply {
 struct CancelReply {
     enum class Kind : std::uint8_t {
         kNotFound,
-        kCancelled,        // it was waiting: terminal now
+        // It was waiting: terminal now. Or it was dead, in the way of those behind it in its order
+        // key: it has given up its turn, and stays as it is.
+        kCancelled,
         kRequested,        // it is running: its worker is told; no new attempt will start
         kAlreadyTerminal,  // nothing to do
     };
     Kind kind = Kind::kNotFound;
     State state = State::kOpen;
+    int descendants = 0;  // that were cancelled or asked to stop with it
 };
 struct RetryReply {
     enum class Kind : std::uint8_t { kNotFound, kRequeued, kRefused };
@@ -277,6 +312,7 @@ struct HousekeepReply {
 
 struct FinishedTask {
     TaskId id;
+    std::string type;
     State state = State::kComplete;
     std::string output;
     std::optional<TaskError> error;
@@ -317,6 +353,21 @@ public:
     virtual void* native() = 0;  // sqlite3* or PGconn*; null for memory
 };
 
+class ScheduleStore;
+
+// What the services of a node would find if they looked: true = nothing that is due now or becomes
+// due within kQuietAhead.
+struct Quiet {
+    base::Instant seen{};  // of this process's real clock
+    bool schedules = false;
+    bool events = false;
+    bool leases = false;  // nothing to recover
+    bool deletions = false;
+    bool deadlines = false;  // nothing that is not to be started any more
+    bool all() const { return schedules && events && leases && deletions && deadlines; }
+};
+inline constexpr Duration kQuietAhead = std::chrono::seconds{12};
+
 class Store {
 public:
     virtual ~Store() = default;
@@ -330,6 +381,8 @@ public:
     virtual std::vector<TypeRecord> Types() = 0;
 
     virtual std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) = 0;
+    // All or none: when one is refused, nothing is stored, and every reply says so.
+    virtual std::vector<SubmitReply> SubmitAll(std::span<const NewTask> tasks) = 0;
 
     // Registers the node and the session; live from now on.
     virtual NodeId OpenSession(const NewSession& session) = 0;
@@ -339,6 +392,9 @@ public:
     virtual std::vector<NodeRecord> Nodes() = 0;
 
     virtual ClaimReply Claim(const ClaimRequest& request) = 0;
+    // As the last claim that found nothing saw it by the way, so that a node with nothing to do
+    // asks one question, not one per service. Nothing: not known, ask. Use store/quiet.h.
+    virtual std::optional<Quiet> LastQuiet() { return {}; }
     virtual std::vector<SettleReply> Settle(std::span<const Settlement> settlements) = 0;
     virtual ReclaimReply Reclaim(const ReclaimRequest& request) = 0;
     virtual Result<State> FinishBackground(const BackgroundFinish& finish) = 0;
@@ -362,6 +418,8 @@ public:
     virtual std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter
     ) = 0;  // tenant, states, types, queues only
     virtual std::vector<AttemptRecord> Attempts(TaskId task) = 0;  // by claim_no
+    // What the task waits for, or waited for last; of tasks that are not finished.
+    virtual std::vector<WaitMember> Waited(TaskId task) = 0;
     virtual std::vector<AuditEntry> Audit(const AuditRequest& request) = 0;
     // Of the given ones, those that are terminal.
     virtual std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) = 0;
@@ -376,6 +434,9 @@ public:
     }
     virtual std::vector<QueueRecord> Queues() = 0;
 
+    // Events, workflow definitions and what they fired: store/events.h.
+    virtual EventStore& Events() = 0;
+
     virtual HousekeepReply Housekeep(const HousekeepRequest& request) = 0;
     // Verifies the store's own invariants (audit replays to the state, leases have live rows, …).
     virtual std::vector<CheckFinding> Check() = 0;
@@ -386,6 +447,14 @@ public:
     // Joins a transaction the caller has begun on its own connection: PGconn* on PostgreSQL. Others
     // refuse with the reason.
     virtual Result<std::unique_ptr<Transaction>> Borrow(void* native_connection) = 0;
+
+    virtual ScheduleStore& Schedules() = 0;  // store/schedules.h
+    // Resources, their slots, rates and breakers: store/resources.h.
+    virtual ResourceStore& Resources() = 0;
+    // The recorded steps of workflows: store/flows.h.
+    virtual FlowStore& Flows() = 0;
+    // Items, checkpoints and deferred deletions: store/results.h.
+    virtual ResultStore& Results() = 0;
 };
 
 }  // namespace stint::store

@@ -53,9 +53,10 @@ FileWake::~FileWake() {
 }
 
 void FileWake::Watch(const std::stop_token& stop) {
-    const std::array<Hint, 2> something = {
+    const std::array<Hint, 3> something = {
         Hint{.kind = Hint::Kind::kTaskAvailable, .queue = {}, .task = {}},
         Hint{.kind = Hint::Kind::kTaskFinished, .queue = {}, .task = {}},
+        Hint{.kind = Hint::Kind::kEventPublished, .queue = {}, .task = {}},
     };
     while (!stop.stop_requested()) {
         std::array<pollfd, 2> files = {

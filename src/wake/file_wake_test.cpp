@@ -36,7 +36,10 @@ protected:
     void Listen(Wake& wake) {
         wake.Subscribe([this](const Hint& hint) {
             std::lock_guard guard(mutex_);
-            ++(hint.kind == Hint::Kind::kTaskAvailable ? available_ : finished_);
+            using Kind = Hint::Kind;
+            ++(hint.kind == Kind::kTaskAvailable  ? available_
+               : hint.kind == Kind::kTaskFinished ? finished_
+                                                  : published_);
             heard_.notify_all();
         });
     }
@@ -46,14 +49,16 @@ protected:
     std::condition_variable heard_;
     int available_ = 0;  // guarded by mutex_
     int finished_ = 0;   // guarded by mutex_
+    int published_ = 0;  // guarded by mutex_
 };
 
-TEST_F(FileWakeTest, ACommitOfAnotherProcessIsHeardAsBothKinds) {
+TEST_F(FileWakeTest, ACommitOfAnotherProcessIsHeardAsEveryKind) {
     FileWake wake({.path = directory_ + "/store.db", .log = {}});
     Listen(wake);
     Append("store.db-wal");
     EXPECT_TRUE(Heard(available_, 1));
     EXPECT_TRUE(Heard(finished_, 1));
+    EXPECT_TRUE(Heard(published_, 1));
 }
 
 TEST_F(FileWakeTest, TheLogMayVanishAndComeBack) {

@@ -2,7 +2,10 @@
 
 #include "base/thread.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
 #include <vector>
 
 namespace stint::wake {
@@ -13,6 +16,9 @@ namespace {
 constexpr std::size_t kPayload = 7'000;
 // More than this many finished tasks at once are found by polling.
 constexpr std::size_t kFinishedAtMost = 10'000;
+
+// Among the names of queues, none of which has a space.
+constexpr std::string_view kEvents = "stint events";
 
 postgres::ConnectOptions Connect(const PostgresWakeOptions& options) {
     postgres::ConnectOptions connect;
@@ -64,6 +70,8 @@ void PostgresWake::Signal(std::span<const Hint> hints) {
         for (const Hint& hint : hints) {
             if (hint.kind == Hint::Kind::kTaskAvailable) {
                 queues_.insert(hint.queue);
+            } else if (hint.kind == Hint::Kind::kEventPublished) {
+                queues_.insert(std::string(kEvents));
             } else if (finished_.size() < kFinishedAtMost) {
                 finished_.insert(hint.task);
             }
@@ -108,8 +116,9 @@ void PostgresWake::ListenLoop(const std::stop_token& stop) {
         last_complaint.clear();
         listening_ = true;
         // What was said while nobody listened is lost: everybody looks once.
-        Hint look{Hint::Kind::kTaskAvailable, {}, {}};
-        local_.Signal({&look, 1});
+        const std::array<Hint, 2> look = {
+            Hint{Hint::Kind::kTaskAvailable, {}, {}}, Hint{Hint::Kind::kEventPublished, {}, {}}};
+        local_.Signal(look);
         try {
             ListenWhileOpen(stop);
         } catch (const std::exception& error) {
@@ -133,6 +142,11 @@ void PostgresWake::ListenWhileOpen(const std::stop_token& stop) {
 }
 
 void PostgresWake::Deliver(const postgres::Notification& notification) {
+    if (notification.channel == available_channel_ && notification.payload == kEvents) {
+        Hint hint{Hint::Kind::kEventPublished, {}, {}};
+        local_.Signal({&hint, 1});
+        return;
+    }
     if (notification.channel == available_channel_) {
         Hint hint{Hint::Kind::kTaskAvailable, notification.payload, {}};
         local_.Signal({&hint, 1});
@@ -154,11 +168,14 @@ void PostgresWake::Deliver(const postgres::Notification& notification) {
 // ---- sending -----------------------------------------------------------------------------------
 
 void PostgresWake::SendLoop(const std::stop_token& stop) {
+    Duration between = options_.between;
     while (!stop.stop_requested()) {
         std::set<std::string> queues;
         std::set<TaskId> finished;
         {
             std::unique_lock lock(mutex_);
+            bool burst = !queues_.empty() || !finished_.empty();
+            between = burst ? std::min(2 * between, options_.between_at_most) : options_.between;
             wake_.wait(lock, stop, [&] { return !queues_.empty() || !finished_.empty(); });
             queues.swap(queues_);
             finished.swap(finished_);
@@ -171,7 +188,7 @@ void PostgresWake::SendLoop(const std::stop_token& stop) {
             sender_.reset();
         }
         // The first of a burst goes at once, those behind it together.
-        if (!Rest(stop, options_.between)) return;
+        if (!Rest(stop, between)) return;
     }
 }
 

@@ -29,8 +29,10 @@ struct PostgresWakeOptions {
     std::string schema =
         "stint";  // the channels are called <schema>_task_available and …_completed
     LogSink log;
-    Duration between = std::chrono::milliseconds{50};  // notifications of one process, at most
-    Duration heartbeat_every = std::chrono::seconds{10};
+    // Between two notifications of one process; longer as long as hints come without a pause.
+    Duration between = std::chrono::milliseconds{2};
+    Duration between_at_most = std::chrono::milliseconds{10};
+    Duration heartbeat_every = std::chrono::seconds{30};
     Duration retry_every = std::chrono::seconds{5};
 };
 
@@ -44,6 +46,7 @@ public:
     void Signal(std::span<const Hint> hints) override;
     int Subscribe(std::function<void(const Hint&)> listener) override;
     void Unsubscribe(int subscription) override;
+    bool Hears() const override { return listening_; }
 
     // For tests: whether the connection for listening stands.
     bool listening() const { return listening_; }

@@ -60,9 +60,12 @@ TEST_F(PostgresWakeTest, AnotherProcessHearsOfQueuesAndOfFinishedTasks) {
     std::vector<Hint> hints = {
         {Hint::Kind::kTaskAvailable, "it's \"q\"", {}},
         {Hint::Kind::kTaskFinished, {}, TaskId(77)},
-        {Hint::Kind::kTaskFinished, {}, TaskId(78)}};
+        {Hint::Kind::kTaskFinished, {}, TaskId(78)},
+        {Hint::Kind::kEventPublished, {}, {}}};
     speaker.Signal(hints);
     EXPECT_TRUE(ear.HearsQueue("it's \"q\""));
+    EXPECT_TRUE(ear.Hears([](const Hint& hint) { return hint.kind == Hint::Kind::kEventPublished; })
+    );
     for (TaskId task : {TaskId(77), TaskId(78)}) {
         EXPECT_TRUE(ear.Hears([&](const Hint& hint) {
             return hint.kind == Hint::Kind::kTaskFinished && hint.task == task;

@@ -13,7 +13,12 @@ namespace stint::wake {
 
 // What a hint says. Kept apart so that a finished task does not wake claimers.
 struct Hint {
-    enum class Kind : std::uint8_t { kTaskAvailable, kTaskFinished } kind = Kind::kTaskAvailable;
+    enum class Kind : std::uint8_t {
+        kTaskAvailable,
+        kTaskFinished,
+        kEventPublished,
+    };
+    Kind kind = Kind::kTaskAvailable;
     std::string queue;  // kTaskAvailable
     TaskId task;        // kTaskFinished
 };
@@ -28,6 +33,8 @@ public:
     // Returns a number for Unsubscribe.
     virtual int Subscribe(std::function<void(const Hint&)> listener) = 0;
     virtual void Unsubscribe(int subscription) = 0;
+    // Whether hints of other processes arrive now, as far as is known.
+    virtual bool Hears() const { return true; }
 };
 
 }  // namespace stint::wake

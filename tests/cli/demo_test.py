@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The crash demo: its counts, its exit code, its manners."""
+"""The demonstrations: their counts, their exit codes, their manners."""
 import os
 import re
 import signal
@@ -36,6 +36,35 @@ class Demo(CliCase):
         self.assertEqual((again["completed"], again["lost"], again["outcomes_doubled"]), (60, 0, 0))
         self.assertEqual(again["kills"], 2)
         self.assertTrue(again["ok"])
+
+    def test_fanout_resumes_its_parent_once(self):
+        answer = self.run_stint("demo", "fanout", "--children", "120", "-o", "json").json()
+        self.assertEqual(
+            (answer["children"], answer["completed"], answer["lost"], answer["outcomes_doubled"]),
+            (120, 120, 0, 0))
+        self.assertEqual(answer["parent_resumed"], 1)
+        self.assertTrue(answer["sum_right"])
+        self.assertEqual(answer["kills"], 1)
+        self.assertTrue(answer["ok"])
+
+    def test_throttle_holds_its_limit(self):
+        answer = self.run_stint("demo", "throttle", "--tasks", "60", "--capacity", "2")
+        self.assertRegex(answer.out, r"^tasks 60   completed 60   recovered \d+   lost 0   units 2   "
+                                     r"holders at most 2\n$")
+        self.assertIn("!! killing a worker (SIGKILL) while it holds the resource", answer.err)
+        self.assertEqual(self.run_stint("resource", "list", "-o", "ids").out, "", "it cleans up")
+
+    def test_throttle_is_content_with_as_many_holders_as_there_are_tasks(self):
+        answer = self.run_stint("demo", "throttle", "--tasks", "10", "--capacity", "20",
+                                "--workers", "2", "-o", "json").json()
+        self.assertEqual((answer["most_holders"], answer["kills"], answer["ok"]), (10, 1, True))
+
+    def test_schedule_fires_each_instant_once(self):
+        answer = self.run_stint("demo", "schedule", "--runs", "4", "-o", "json").json()
+        self.assertGreaterEqual(answer["instants"], 4)
+        self.assertEqual((answer["missing"], answer["doubled"], answer["lost"]), (0, 0, 0))
+        self.assertEqual(answer["tasks"], answer["completed"])
+        self.assertTrue(answer["ok"])
 
     def test_interrupt_leaves_no_process_and_no_loss(self):
         demo = self.start_stint("demo", "crash", "--tasks", "300")

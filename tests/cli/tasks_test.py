@@ -45,6 +45,56 @@ class Submit(CliCase):
             self.submit("echo", "4", "--unique", "u", "--on-duplicate", "replace"), first)
         self.assertEqual(self.task(first)["input"], 4)
 
+    def test_after_others(self):
+        first = self.submit("echo", "1")
+        second = self.submit("echo", "2", "--after", first)
+        self.assertEqual((self.task(second)["state"], self.task(second)["waiting_for"]),
+                         ("blocked", 1))
+        third = self.submit("echo", "3", "--after", second, "--even-if-failed")
+        self.run_stint("task", "cancel", first)
+        self.assertEqual(self.task(second)["state"], "cancelled")
+        self.assertIn(first, self.task(second)["reason"])
+        self.assertEqual(self.task(third)["state"], "open")
+        answer = self.run_stint("submit", "echo", "--after", "999999", code=2)
+        self.assertIn("999999", answer.err)
+        self.run_stint("submit", "echo", "--after", "x", code=2)
+        self.run_stint("submit", "echo", "--after-any", code=2)
+
+    def test_on_failure_of_what_is_waited_for(self):
+        policies = ("wait", "fail-fast", "cancel-rest")
+        # Of each pair one fails; the other one is not to be due before the test is over.
+        fails, rests, waits = [], [], []
+        for policy in policies:
+            fails.append(self.submit("echo", "1"))
+            rests.append(self.submit("echo", "2", "--delay", "1h"))
+            waits.append(self.submit("echo", "3", "--after", fails[-1], "--after", rests[-1],
+                                     "--on-failure", policy))
+        for task in fails:
+            self.run_stint("task", "cancel", task)
+        self.assertEqual([self.task(task)["state"] for task in waits],
+                         ["blocked", "cancelled", "cancelled"])
+        self.assertEqual([self.task(task)["state"] for task in rests],
+                         ["open", "open", "cancelled"])
+        # What is to run all the same runs at once, too.
+        other = self.submit("echo", "4")
+        runs = self.submit("echo", "5", "--after", other, "--after", rests[0], "--on-failure",
+                           "fail-fast", "--even-if-failed")
+        self.run_stint("task", "cancel", other)
+        self.work()
+        self.assertEqual(self.task(runs)["state"], "complete")
+        line = json.dumps({"type": "echo", "after": [rests[0]], "on_failure": "cancel-rest"})
+        self.run_stint("submit", "--jsonl", "-", stdin=line)
+
+    def test_on_failure_is_checked(self):
+        first = self.submit("echo", "1", "--delay", "1h")
+        answer = self.run_stint("submit", "echo", "--after", first, "--on-failure", "panic", code=2)
+        self.assertIn('on failure: "panic" is not one of wait, fail-fast, cancel-rest', answer.err)
+        self.assertIn("need --after ID",
+                      self.run_stint("submit", "echo", "--on-failure", "wait", code=2).err)
+        both = self.run_stint("submit", "echo", "--after", first, "--after-any", "--on-failure",
+                              "fail-fast", code=2)
+        self.assertIn("together with any", both.err)
+
     def test_unknown_type_is_accepted_with_a_hint(self):
         answer = self.run_stint("submit", "ehco", "1")
         self.assertIn('no worker knows the type "ehco" yet', answer.err)
@@ -103,8 +153,9 @@ class ListAndGet(CliCase):
         self.assertEqual(body["tasks"][1]["input"], {"user": {"id": 42}})
         expected = ["id", "type", "state", "queue", "priority", "tenant", "parent", "input",
                     "output", "error", "reason", "warning", "attempt", "max_attempts",
-                    "generation", "claims", "crashes_alone", "suspect", "cancel_requested",
-                    "type_known", "tags", "unique_key", "idempotency_key", "timeout", "progress",
+                    "generation", "stage", "waiting_for", "claims", "crashes_alone", "suspect",
+                    "cancel_requested", "type_known", "tags", "needs", "labels", "order_key",
+                    "unique_key", "idempotency_key", "timeout", "progress",
                     "session", "node", "created_at", "due_at", "start_by", "claimed_at",
                     "finished_at", "expires_at", "updated_at"]
         self.assertEqual(list(body["tasks"][0]), expected)
@@ -165,7 +216,8 @@ class Change(CliCase):
         task_id = self.submit("echo")
         answer = self.run_stint("task", "cancel", task_id, "--reason", "wrong month", "-o", "json")
         self.assertEqual(answer.json()["tasks"],
-                         [{"id": task_id, "result": "cancelled", "state": "cancelled"}])
+                         [{"id": task_id, "result": "cancelled", "state": "cancelled",
+                           "descendants": 0}])
         self.assertIn("wrong month", self.run_stint("task", "audit", task_id).out)
         answer = self.run_stint("task", "cancel", task_id, code=6)
         self.assertIn("already cancelled", answer.err)

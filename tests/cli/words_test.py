@@ -9,12 +9,23 @@ from support import CliCase
 GOLDEN = pathlib.Path(__file__).parent / "golden"
 COMMANDS = [
     "", "demo crash", "submit", "task", "task list", "task get", "task wait", "task cancel",
-    "task retry", "task discard", "task edit", "task explain", "task attempts", "task audit", "queue",
-    "queue list", "queue pause", "queue resume", "queue cap", "queue keep", "worker", "worker start",
+    "task retry", "task discard", "task edit", "task explain", "task tree", "task attempts", "task audit", "task items",
+    "queue",
+    "queue list", "queue pause", "queue resume", "queue cap", "queue keep", "queue order", "schedule",
+    "schedule list", "schedule get", "schedule next", "schedule runs", "schedule put",
+    "schedule pause", "schedule resume", "schedule run", "schedule remove", "schedule backfill",
+    "schedule apply", "schedule visits", "schedule visit", "schedule unvisit", "schedule calendars",
+    "deletion", "deletion list", "deletion mark", "deletion unmark", "deletion pace",
+    "event", "event publish", "event list", "event show", "event match", "workflow", "workflow put",
+    "workflow list", "workflow get", "workflow remove", "workflow joins", "flow", "flow list",
+    "flow show", "flow signal", "flow cancel", "flow fork", "demo workflow", "worker", "worker start",
     "worker list", "store", "store migrate", "store check", "store info", "bench",
-    "bench drain", "bench submit", "bench latency", "config show", "version", "help",
+    "resource", "resource list", "resource show", "resource set", "resource remove", "resource open",
+    "resource close", "task why", "queue why", "demo", "demo fanout", "demo throttle", "demo schedule",
+    "bench drain", "bench submit", "bench latency", "bench openloop", "bench backlog", "bench pinned",
+    "bench resources", "bench idle", "bench fanout", "config show", "version", "help",
 ]
-TOPICS = ["exit-codes", "environment", "filters", "config"]
+TOPICS = ["exit-codes", "environment", "filters", "config", "match", "workflow-file"]
 
 
 class Help(CliCase):

@@ -93,6 +93,7 @@ TEST_P(Cancels, EveryEndButSuccessIsCancelledThen) {
         TaskRecord task = Get(lease.task);
         EXPECT_EQ(task.state, State::kCancelled);
         EXPECT_EQ(task.reason, "not needed");
+        // Not given back, also where the holder has handed it back: there is no next try.
         EXPECT_EQ(task.attempt, 1);
         EXPECT_EQ(AuditOf(lease.task).back().event, Event::kCancel);
         EXPECT_EQ(AuditOf(lease.task).back().actor, "worker");
@@ -129,6 +130,8 @@ TEST_P(Cancels, ATaskThatHadNotStartedInADeadProcessIsCancelledThen) {
     Advance(2min);
     store.Reclaim({.flights = {{session, {}}}});
     EXPECT_EQ(StateOf(lease.task), State::kCancelled);
+    EXPECT_EQ(Get(lease.task).attempt, 1);
+    EXPECT_EQ(store.Attempts(lease.task).back().end, AttemptEnd::kReleased);
 }
 
 TEST_P(Cancels, ATimeoutIsCancelledThen) {

@@ -21,6 +21,8 @@ AttemptEnd EndOf(Settlement::Kind kind) {
             return AttemptEnd::kBackground;
         case Settlement::Kind::kCancelled:
             return AttemptEnd::kCancelled;
+        case Settlement::Kind::kBlocked:
+            return AttemptEnd::kBlocked;
     }
     return AttemptEnd::kLost;
 }
@@ -159,7 +161,7 @@ ReclaimReply Conformance::Crash(const Lease& lease) {
     return ReclaimAll();
 }
 
-ReclaimReply Conformance::ReclaimAll(ReclaimRequest request) {
+ReclaimReply Conformance::ReclaimAll(const ReclaimRequest& request) {
     ReclaimReply all = store.Reclaim(request);
     for (bool more = all.more; more;) {
         ReclaimReply next = store.Reclaim(request);

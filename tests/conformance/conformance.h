@@ -69,7 +69,7 @@ protected:
 
     // The session's lease ends, and a sweeper comes by.
     ReclaimReply Crash(const Lease& lease);
-    ReclaimReply ReclaimAll(ReclaimRequest request = {});
+    ReclaimReply ReclaimAll(const ReclaimRequest& request = {});
 
     CancelReply Cancel(TaskId task, std::string_view reason = "because");
     RetryReply Retry(TaskId task);
@@ -107,6 +107,8 @@ testing::AssertionResult Near(Time actual, Time expected, Duration slack = 30s);
 }  // namespace stint::conformance
 
 // A group of cases: CONFORMANCE_SUITE(Claims); TEST_P(Claims, SkipsTasksThatAreNotDue) { … }
+// NOLINTBEGIN(bugprone-macro-parentheses): a class has none around its name
 #define CONFORMANCE_SUITE(name)         \
     class name : public Conformance {}; \
     INSTANTIATE_TEST_SUITE_P(Store, name, testing::ValuesIn(Backends()), &BackendName)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -19,6 +19,7 @@ TEST_P(Sessions, AnOpenedSessionIsListedWithAllItSaid) {
         .slots = 16,
         .queues = {"a", "b"},
         .types = {"t", "u"},
+        .labels = {"eu", "gpu"},
         .version = "1.2.3",
     };
     NodeId node = store.OpenSession(session);
@@ -34,6 +35,7 @@ TEST_P(Sessions, AnOpenedSessionIsListedWithAllItSaid) {
     EXPECT_EQ(record.running, 0);
     EXPECT_THAT(record.queues, UnorderedElementsAre("a", "b"));
     EXPECT_THAT(record.types, UnorderedElementsAre("t", "u"));
+    EXPECT_THAT(record.labels, UnorderedElementsAre("eu", "gpu"));
     EXPECT_EQ(record.version, "1.2.3");
     EXPECT_TRUE(Near(record.started_at, store.Now()));
     EXPECT_TRUE(Near(record.lease_until, store.Now() + 10min));

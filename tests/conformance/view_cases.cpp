@@ -4,6 +4,7 @@
 
 #include "conformance/conformance.h"
 #include "conformance/view_columns.h"
+#include "store/resources.h"
 
 namespace stint::conformance {
 namespace {
@@ -146,6 +147,52 @@ TEST_P(Views, HaveTheColumnsOfTheContractInOrder) {
         for (const ViewColumn& column : contract.columns) names.push_back(column.name);
         EXPECT_EQ(fixture_->ReadView(contract.name).columns, names) << contract.name;
     }
+}
+
+TEST_P(Views, ShowWhatATaskWaitsForUntilItIsFinished) {
+    TaskId first = Make({.type = "a"}), second = Make({.type = "b"});
+    TaskId waiter = Make({.type = "w", .after = WaitOn{.on = {first, second}}});
+    std::set<json> shown;
+    for (const json& row : fixture_->ReadView("task_task_dep").rows) shown.insert(row);
+    EXPECT_EQ(
+        shown,
+        (std::set<json>{
+            {waiter.value(), first.value()},
+            {waiter.value(), second.value()},
+        })
+    );
+    for (const char* type : {"a", "b", "w"}) Complete(ClaimOne({.types = {type}}));
+    EXPECT_TRUE(fixture_->ReadView("task_task_dep").rows.empty());
+}
+
+TEST_P(Views, ShowWhichResourcesATaskNeedsUntilItIsFinished) {
+    for (const char* name : {"gpu", "disk"}) {
+        ResourceChange change{.name = name};
+        change.capacity = name == std::string_view("gpu") ? 2 : 3;
+        ASSERT_TRUE(store.Resources().Change(change, "ann"));
+    }
+    std::map<std::string, json> ids;
+    for (const json& row : fixture_->ReadView("task_resource").rows) {
+        ids[row.at(1).get<std::string>()] = row.at(0);
+        EXPECT_EQ(row.at(2), row.at(1) == "gpu" ? 2 : 3);
+    }
+    NewTask both{.type = "both"}, one{.type = "one"};
+    both.needs = Needs{{"disk", 1}, {"gpu", 2}};
+    one.needs = Needs{{"gpu", 1}};
+    TaskId first = Make(both), second = Make(one);
+    Make({.type = "none"});
+    std::set<json> shown;
+    for (const json& row : fixture_->ReadView("task_resource_dep").rows) shown.insert(row);
+    EXPECT_EQ(
+        shown,
+        (std::set<json>{
+            {first.value(), ids["disk"]},
+            {first.value(), ids["gpu"]},
+            {second.value(), ids["gpu"]},
+        })
+    );
+    for (const char* type : {"both", "one"}) Complete(ClaimOne({.types = {type}}));
+    EXPECT_TRUE(fixture_->ReadView("task_resource_dep").rows.empty());
 }
 
 TEST_P(Views, ShowEveryColumnAsItsType) {

@@ -61,8 +61,8 @@ inline const std::vector<ViewContract>& ViewContracts() {
           {"run_time", "interval"}}},  // of the last attempt of a finished task
         {"task_status", {{"id", "int2"}, {"code", "text"}}},
         {"task_task_dep", {{"task_id", "int8"}, {"depends_on", "int8"}}},
-        {"task_resource", {{"id", "int2"}, {"name", "text"}, {"max_concurrency", "int4"}}},
-        {"task_resource_dep", {{"task_id", "int8"}, {"depends_on", "int2"}}},
+        {"task_resource", {{"id", "int4"}, {"name", "text"}, {"max_concurrency", "int4"}}},
+        {"task_resource_dep", {{"task_id", "int8"}, {"depends_on", "int4"}}},
         {"node", {{"id", "int8"}, {"hostname", "text"}, {"last_seen", "timestamptz"}}},
         {"task_joins",
          {{"join_key", "varchar"},

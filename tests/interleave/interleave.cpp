@@ -16,6 +16,9 @@ using postgres::Connection;
 using postgres::Params;
 using postgres::Statement;
 
+// Who expects none has enough to read, and who expects some has seen them.
+constexpr std::size_t kEnoughViolations = 2;
+
 std::unique_ptr<Connection> Connect(const std::string& url, const std::string& name) {
     postgres::ConnectOptions options;
     options.url = url;
@@ -129,12 +132,14 @@ public:
     const std::string& path() const { return path_; }
 
 private:
-    // The store's own connections call themselves like the script that uses it.
+    // The store's own connections call themselves like the script that uses it. Only a wait for
+    // somebody of the scenario is one: the server's own vacuum may hold a table for a moment.
     bool Blocked(const Actor& actor) {
         static const Statement blocked{
             "",
-            "SELECT count(*) FROM pg_stat_activity a WHERE (a.pid = $1 OR a.application_name = $2) "
-            "AND cardinality(pg_blocking_pids(a.pid)) > 0"};
+            "SELECT count(*) FROM pg_stat_activity a, unnest(pg_blocking_pids(a.pid)) AS by (pid) "
+            "JOIN pg_stat_activity b ON b.pid = by.pid "
+            "WHERE (a.pid = $1 OR a.application_name = $2) AND b.backend_type = 'client backend'"};
         Params params;
         params.Int4(actor.pid()).Text(actor.name());
         return monitor_.Query(blocked, params, Commits::kNo).Int(0, 0) > 0;
@@ -202,7 +207,8 @@ Outcome RunAllOrders(const std::string& url, const Scenario& scenario) {
         ++outcome.orders;
         std::string wrong = scenario.check();
         if (!wrong.empty()) outcome.violations.push_back(path + ": " + wrong);
-        more = std::next_permutation(turns.begin(), turns.end());
+        more = std::next_permutation(turns.begin(), turns.end()) &&
+               outcome.violations.size() < kEnoughViolations;
     }
     return outcome;
 }

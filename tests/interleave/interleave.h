@@ -3,7 +3,7 @@
 // Each session has its own thread and connection and does its steps one after the other; the runner
 // decides whose turn it is. A step that waits for another session's lock is noticed through
 // pg_blocking_pids(), and its session is passed over until it is free again. Every possible order
-// is tried, each from a fresh start, and checked at its end.
+// is tried, each from a fresh start, and checked at its end, until two were found to be wrong.
 #pragma once
 
 #include <condition_variable>

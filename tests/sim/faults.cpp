@@ -47,6 +47,14 @@ Faults::Faults(World& world) : world_(world) {
     slow_max_ = std::chrono::seconds{kSlowSeconds[random.Below(kSlowSeconds.size())]};
 }
 
+void Faults::Favour(std::span<const Fault> favoured) {
+    if (world_.Chance(0.5)) rates_.fill(0);
+    for (Fault fault : favoured) {
+        auto i = static_cast<std::size_t>(fault);
+        rates_[i] = kKinds[i].highest_rate * (0.1 + 0.5 * world_.random().Fraction());
+    }
+}
+
 bool Faults::Strikes(Fault fault) {
     double rate = rates_[static_cast<std::size_t>(fault)];
     if (healed_ || rate <= 0 || !world_.Chance(rate)) return false;

@@ -152,6 +152,13 @@ std::vector<store::SubmitReply> FaultyStore::Submit(std::span<const model::NewTa
         return replies;
     });
 }
+std::vector<store::SubmitReply> FaultyStore::SubmitAll(std::span<const model::NewTask> tasks) {
+    return Writes("store.submit_all", Call::kSubmit, [&] {
+        auto replies = inner_.SubmitAll(tasks);
+        oracle_.AfterSubmit(tasks, replies);
+        return replies;
+    });
+}
 NodeId FaultyStore::OpenSession(const store::NewSession& session) {
     return Writes("store.open_session", Call::kSession, [&] {
         NodeId node = inner_.OpenSession(session);
@@ -252,6 +259,9 @@ std::vector<model::AttemptRecord> FaultyStore::Attempts(TaskId task) {
 std::vector<model::AuditEntry> FaultyStore::Audit(const store::AuditRequest& request) {
     return Reads("store.audit", [&] { return inner_.Audit(request); });
 }
+std::vector<model::WaitMember> FaultyStore::Waited(TaskId task) {
+    return Reads("store.waited", [&] { return inner_.Waited(task); });
+}
 std::vector<store::FinishedTask> FaultyStore::Finished(std::span<const TaskId> tasks) {
     return Reads("store.finished", [&] { return inner_.Finished(tasks); });
 }
@@ -292,8 +302,69 @@ Result<void> FaultyStore::Write(const std::function<Result<void>(store::Transact
         return result;
     });
 }
+void FaultyStore::AroundRead(std::string_view name, const std::function<void()>& call) {
+    Reads(name, call);
+}
+void FaultyStore::AroundWrite(std::string_view name, Call as, const std::function<void()>& call) {
+    Writes(name, as, call);
+}
 Result<std::unique_ptr<store::Transaction>> FaultyStore::Borrow(void* native_connection) {
     return inner_.Borrow(native_connection);
+}
+
+// ---- events ----
+
+std::vector<store::PublishReply> FaultyEvents::Publish(std::span<const model::NewEvent> events) {
+    return store_.Writes("events.publish", Call::kNone, [&] {
+        return store_.inner_.Events().Publish(events);
+    });
+}
+Result<model::WorkflowRecord> FaultyEvents::PutWorkflow(
+    const model::WorkflowDefinition& definition, std::string_view actor
+) {
+    return store_.Writes("events.put_workflow", Call::kNone, [&] {
+        return store_.inner_.Events().PutWorkflow(definition, actor);
+    });
+}
+bool FaultyEvents::RemoveWorkflow(TenantId tenant, std::string_view name) {
+    return store_.Writes("events.remove_workflow", Call::kNone, [&] {
+        return store_.inner_.Events().RemoveWorkflow(tenant, name);
+    });
+}
+std::vector<model::WorkflowRecord> FaultyEvents::Workflows() {
+    return store_.Reads("events.workflows", [&] { return store_.inner_.Events().Workflows(); });
+}
+store::NextEventsReply FaultyEvents::NextEvents(const store::NextEventsRequest& request) {
+    return store_.Writes("events.next", Call::kNone, [&] {
+        return store_.inner_.Events().NextEvents(request);
+    });
+}
+std::vector<store::FireReply> FaultyEvents::Fire(std::span<const store::EventOutcome> outcomes) {
+    return store_.Writes("events.fire", Call::kSubmit, [&] {
+        auto replies = store_.inner_.Events().Fire(outcomes);
+        store_.oracle_.AfterSubmit({}, {});
+        return replies;
+    });
+}
+std::optional<model::EventRecord> FaultyEvents::GetEvent(EventNo event) {
+    return store_.Reads("events.get", [&] { return store_.inner_.Events().GetEvent(event); });
+}
+std::vector<model::EventRecord> FaultyEvents::ListEvents(const store::EventFilter& filter) {
+    return store_.Reads("events.list", [&] { return store_.inner_.Events().ListEvents(filter); });
+}
+std::map<store::EventCountKey, std::int64_t> FaultyEvents::CountEvents() {
+    return store_.Reads("events.count", [&] { return store_.inner_.Events().CountEvents(); });
+}
+std::vector<store::FiringRecord> FaultyEvents::Firings(const store::FiringFilter& filter) {
+    return store_.Reads("events.firings", [&] { return store_.inner_.Events().Firings(filter); });
+}
+std::vector<model::JoinInstance> FaultyEvents::Joins(const store::JoinFilter& filter) {
+    return store_.Reads("events.joins", [&] { return store_.inner_.Events().Joins(filter); });
+}
+store::TidyReply FaultyEvents::Tidy(const store::TidyRequest& request) {
+    return store_.Writes("events.tidy", Call::kNone, [&] {
+        return store_.inner_.Events().Tidy(request);
+    });
 }
 
 }  // namespace stint::sim

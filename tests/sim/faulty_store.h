@@ -3,11 +3,40 @@
 #pragma once
 
 #include "sim/faults.h"
+#include "sim/faulty_flows.h"
+#include "sim/faulty_results.h"
+#include "sim/faulty_schedules.h"
 #include "sim/oracle.h"
 #include "sim/world.h"
+#include "store/events.h"
 #include "store/store.h"
 
 namespace stint::sim {
+
+class FaultyStore;
+
+class FaultyEvents final : public store::EventStore {
+public:
+    explicit FaultyEvents(FaultyStore& store) : store_(store) {}
+
+    std::vector<store::PublishReply> Publish(std::span<const model::NewEvent> events) override;
+    Result<model::WorkflowRecord> PutWorkflow(
+        const model::WorkflowDefinition& definition, std::string_view actor
+    ) override;
+    bool RemoveWorkflow(TenantId tenant, std::string_view name) override;
+    std::vector<model::WorkflowRecord> Workflows() override;
+    store::NextEventsReply NextEvents(const store::NextEventsRequest& request) override;
+    std::vector<store::FireReply> Fire(std::span<const store::EventOutcome> outcomes) override;
+    std::optional<model::EventRecord> GetEvent(EventNo event) override;
+    std::vector<model::EventRecord> ListEvents(const store::EventFilter& filter) override;
+    std::map<store::EventCountKey, std::int64_t> CountEvents() override;
+    std::vector<store::FiringRecord> Firings(const store::FiringFilter& filter) override;
+    std::vector<model::JoinInstance> Joins(const store::JoinFilter& filter) override;
+    store::TidyReply Tidy(const store::TidyRequest& request) override;
+
+private:
+    FaultyStore& store_;
+};
 
 class FaultyStore final : public store::Store {
 public:
@@ -20,6 +49,7 @@ public:
     void PublishTypes(std::span<const model::TypeDefaults> types) override;
     std::vector<model::TypeRecord> Types() override;
     std::vector<store::SubmitReply> Submit(std::span<const model::NewTask> tasks) override;
+    std::vector<store::SubmitReply> SubmitAll(std::span<const model::NewTask> tasks) override;
     NodeId OpenSession(const store::NewSession& session) override;
     store::RenewReply Renew(const store::RenewRequest& request) override;
     void CloseSession(SessionId session) override;
@@ -44,6 +74,7 @@ public:
     std::map<model::CountKey, std::int64_t> Counts(const model::TaskFilter& filter) override;
     std::vector<model::AttemptRecord> Attempts(TaskId task) override;
     std::vector<model::AuditEntry> Audit(const store::AuditRequest& request) override;
+    std::vector<model::WaitMember> Waited(TaskId task) override;
     std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<store::Explanation> Explain(TaskId task, const store::ClaimRequest& claimer)
         override;
@@ -51,12 +82,23 @@ public:
         const model::QueueChange& change, std::string_view actor
     ) override;
     std::vector<model::QueueRecord> Queues() override;
+    store::EventStore& Events() override { return events_; }
+    store::FlowStore& Flows() override { return flows_; }
     store::HousekeepReply Housekeep(const store::HousekeepRequest& request) override;
     std::vector<store::CheckFinding> Check() override;
     Result<void> Write(const std::function<Result<void>(store::Transaction&)>& work) override;
     Result<std::unique_ptr<store::Transaction>> Borrow(void* native_connection) override;
+    store::ScheduleStore& Schedules() override { return schedules_; }
+    store::ResultStore& Results() override { return results_; }
+    // Asked by operators and tests, not by workers.
+    store::ResourceStore& Resources() override { return inner_.Resources(); }
+
+    // For the parts of the store that have wrappers of their own.
+    void AroundRead(std::string_view name, const std::function<void()>& call);
+    void AroundWrite(std::string_view name, Call as, const std::function<void()>& call);
 
 private:
+    friend class FaultyEvents;
     enum class Effect : std::uint8_t { kReads, kWrites };
 
     // On the way there: points, delays, refusals. Says whether the call may reach the store at all.
@@ -76,6 +118,10 @@ private:
     Faults& faults_;
     Oracle& oracle_;
     store::Store& inner_;
+    FaultySchedules schedules_{*this, inner_.Schedules()};
+    FaultyEvents events_{*this};
+    FaultyFlows flows_{*this, inner_, oracle_};
+    FaultyResults results_{*this, oracle_, inner_.Results()};
 };
 
 }  // namespace stint::sim

@@ -16,12 +16,14 @@ namespace {
 using namespace stint;  // NOLINT(google-build-using-namespace): a program of this project
 
 constexpr std::string_view kUsage =
-    "usage: stint_sim [--seed N] [--seeds COUNT] [--steps M] [--nodes K] [--trace]\n"
-    "                 [--ignore TEXT] [--bug NAME] [--list-bugs]\n"
+    "usage: stint_sim [--seed N] [--seeds COUNT] [--steps M] [--nodes K] [--focus NAME]\n"
+    "                 [--trace] [--ignore TEXT] [--bug NAME] [--list-bugs]\n"
     "  --seed N      the first seed (1)\n"
     "  --seeds COUNT how many seeds from there (1)\n"
     "  --steps M     points under faults before everything is healed\n"
     "  --nodes K     simulated machines\n"
+    "  --focus NAME  runs about one thing: calls, leases, answers, links, families, events,\n"
+    "                flows, schedules, steps, resources (the seed decides)\n"
     "  --trace       print every point\n"
     "  --ignore TEXT look past violations whose text contains this\n"
     "  --bug NAME    plant this bug first (builds with planted bugs only)\n"
@@ -59,6 +61,12 @@ std::optional<Arguments> Parse(int argc, char** argv) {
         }
         if (name == "--bug") {
             arguments.bug = argv[i];
+            continue;
+        }
+        if (name == "--focus") {
+            auto focus = sim::FocusNamed(argv[i]);
+            if (!focus) return std::nullopt;
+            arguments.campaign.first.focus = *focus;
             continue;
         }
         if (!Number(argv[i], number)) return std::nullopt;

@@ -7,8 +7,11 @@
 
 #include "base/check.h"
 #include "engine/worker.h"
+#include "services/events.h"
+#include "services/scheduler.h"
 #include "sim/clock.h"
 #include "sim/faulty_store.h"
+#include "sim/schedules.h"
 
 namespace stint::sim {
 
@@ -55,6 +58,8 @@ struct Node::Life : std::enable_shared_from_this<Node::Life> {
     void Renew();
     void Watch();
     void Sweep();
+    void FireSchedules();
+    void Events();
     void DrainAndExit();
 
     Virtual At(base::Instant instant) const;
@@ -72,6 +77,7 @@ struct Node::Life : std::enable_shared_from_this<Node::Life> {
     engine::Registry registry;
     const engine::WorkerOptions options;
     std::unique_ptr<engine::Worker> worker;
+    std::unique_ptr<services::EventService> events;
     std::array<Alarm, kSlots> work_there;
     Alarm settle_there, watch_there, unused;
     bool draining = false;
@@ -84,6 +90,7 @@ engine::WorkerOptions Node::Life::Options(
     engine::WorkerOptions made;
     made.slots = kSlots;
     made.claim_ahead = static_cast<int>(setting.world.random().Below(2));
+    if (boot % 3 == 2) made.claim_ahead = std::nullopt;  // as it pays
     made.lease = kLease;
     made.poll = {kPollMin, kPollMax};
     made.drain = kDrainTime;
@@ -122,6 +129,18 @@ void Node::Life::Start() {
             .reserved = &reserved},
         options
     );
+    events = std::make_unique<services::EventService>(
+        store,
+        wake,
+        clock,
+        random,
+        services::EventServiceOptions{
+            .poll = {kPollMin, kPollMax},
+            .error_wait = kErrorWait,
+            .tidy_every = kHousekeepEvery,
+            .taken = kEventTaken,
+            .log = {}}
+    );
     auto self = shared_from_this();
     world.Spawn(process, "claim", [self] { self->Claim(); });
     for (int slot = 0; slot < kSlots; ++slot) {
@@ -143,6 +162,8 @@ void Node::Life::Start() {
     world.Spawn(process, "renew", [self] { self->Renew(); });
     world.Spawn(process, "watch", [self] { self->Watch(); });
     world.Spawn(process, "sweep", [self] { self->Sweep(); });
+    if (setting.schedules) world.Spawn(process, "schedule", [self] { self->FireSchedules(); });
+    world.Spawn(process, "events", [self] { self->Events(); });
 }
 
 void Node::Life::Claim() {
@@ -203,6 +224,20 @@ void Node::Life::Sweep() {
         if (At(housekeep) <= world.now()) housekeep = worker->HousekeepOnce();
         Nap(std::min(sweep, housekeep), nobody);
     }
+}
+
+void Node::Life::FireSchedules() {
+    services::Scheduler scheduler(
+        {store, wake, clock, base::Logger(), SimZones()},
+        {.look_every = kPollMax, .error_wait = kErrorWait, .forget_every = kHousekeepEvery}
+    );
+    Alarm nobody;
+    while (!over) Nap(scheduler.RunOnce(), nobody);
+}
+
+void Node::Life::Events() {
+    Alarm nobody;
+    while (!over) Nap(events->RunOnce(), nobody);
 }
 
 Node::Node(Setting& setting, int number, std::function<void(engine::Registry&, store::Store&)> fill)

@@ -43,7 +43,8 @@ thread_local Call call_now = Call::kNone;
 bool MayMake(Call call, Event event) {
     switch (call) {
         case Call::kSubmit:
-            return event == Event::kSubmit || event == Event::kEdit;
+            return event == Event::kSubmit || event == Event::kEdit || event == Event::kBlock ||
+                   event == Event::kUnblock || event == Event::kCancel;
         case Call::kClaim:
             return event == Event::kClaim || event == Event::kRetryDue;
         case Call::kSettle:
@@ -52,25 +53,28 @@ bool MayMake(Call call, Event event) {
                    event == Event::kFailFinal || event == Event::kSnooze ||
                    event == Event::kRelease || event == Event::kBackground ||
                    event == Event::kCancel || event == Event::kQuarantine ||
-                   event == Event::kReclaim ||
-                   (call == Call::kWrite && (event == Event::kSubmit || event == Event::kEdit));
+                   event == Event::kReclaim || event == Event::kBlock || event == Event::kUnblock ||
+                   event == Event::kSubmit || (call == Call::kWrite && event == Event::kEdit);
         case Call::kReclaim:
             return event == Event::kReclaim || event == Event::kQuarantine ||
                    event == Event::kFailFinal || event == Event::kFailRetryable ||
-                   event == Event::kCancel || event == Event::kBackgroundTimeout;
+                   event == Event::kCancel || event == Event::kBackgroundTimeout ||
+                   event == Event::kUnblock;
         case Call::kFinish:
             return event == Event::kComplete || event == Event::kFailRetryable ||
-                   event == Event::kFailFinal || event == Event::kCancel;
+                   event == Event::kFailFinal || event == Event::kCancel ||
+                   event == Event::kUnblock;
         case Call::kCancel:
-            return event == Event::kCancel;
+            return event == Event::kCancel || event == Event::kUnblock;
         case Call::kRetry:
             return event == Event::kOperatorRetry;
         case Call::kDiscard:
-            return event == Event::kFailFinal;
+            return event == Event::kFailFinal || event == Event::kUnblock ||
+                   event == Event::kCancel;
         case Call::kEdit:
             return event == Event::kEdit;
         case Call::kHousekeep:
-            return event == Event::kExpire;
+            return event == Event::kExpire || event == Event::kUnblock || event == Event::kCancel;
         case Call::kPublish:
         case Call::kSession:
         case Call::kNone:
@@ -159,6 +163,7 @@ void Oracle::Digest() {
         if (held) change.token = change.transitions.back().token;
         Judge(change);
     }
+    JudgeWaits(changes);
 }
 
 void Oracle::Refresh(TaskId task) {
@@ -184,7 +189,9 @@ void Oracle::Judge(const Change& change) {
         if (change.transitions.front().entry.event != Event::kSubmit) {
             Violate("I15", after.id, "a new task without an audit entry");
         }
-        JudgeRequest(after);
+        // The same step is asked for with every execution.
+        if (!JudgeStep(after)) JudgeRequest(after);
+        JudgeScheduled(after);
     }
     std::optional<State> state;
     if (!fresh) state = shadow.record.state;
@@ -324,7 +331,8 @@ void Oracle::JudgeClaim(const Shadow& shadow, const Change& change) {
 // The holder's own writes: its token was compared when the call began; here, what they may change.
 void Oracle::JudgeHolder(const Shadow& shadow, const AuditEntry& entry, const Change& change) {
     const TaskRecord& before = shadow.record;
-    bool refunds = entry.event == Event::kSnooze || entry.event == Event::kRelease;
+    bool refunds = entry.event == Event::kSnooze || entry.event == Event::kRelease ||
+                   entry.event == Event::kBlock;
     if (refunds && change.after.attempt != before.attempt - 1) {
         Violate(
             "I4",
@@ -438,6 +446,22 @@ void Oracle::JudgeRequest(const TaskRecord& fresh) {
             fmt::format("one request was stored twice: {} too", known->second.value())
         );
     }
+}
+
+void Oracle::JudgeScheduled(const TaskRecord& fresh) {
+    constexpr std::string_view kBegins = "{\"at\":\"";
+    if (fresh.tags.empty() || !fresh.tags.back().starts_with("schedule:")) return;
+    if (!fresh.input.starts_with(kBegins)) return;
+    std::string at = fresh.input.substr(kBegins.size(), fresh.input.size() - kBegins.size() - 2);
+    auto [known, first] = runs_.emplace(ScheduledRun{fresh.tags.back(), at}, fresh.id);
+    if (first) return;
+    Violate(
+        "I11",
+        fresh.id,
+        fmt::format(
+            "{} at {} became a task twice: {} too", fresh.tags.back(), at, known->second.value()
+        )
+    );
 }
 
 void Oracle::JudgeEffects(const Change& change) {

@@ -3,8 +3,9 @@
 // it, and judges each on its own: it never asks the store what to believe.
 //
 // Invariants by number, as in ARCHITECTURE.md: I1 nothing lost, I2 one outcome, I3 token fence,
-// I4 attempts, I5 leases, I7 unique keys, I8 idempotency keys, I13 cancel, I14 due times, I15
-// audit, I16 effects, L1 everything due ends.
+// I4 attempts, I5 leases, I6 resources, I7 unique keys, I8 idempotency keys, I9 waits, I10 joins,
+// I11 schedules, I12 steps, I13 cancel, I14 due times, I15 audit, I16 effects, L1 everything due
+// ends, L2 nobody sleeps through a signal.
 #pragma once
 
 #include <map>
@@ -19,6 +20,7 @@
 
 #include "sim/world.h"
 #include "store/memory/memory_store.h"
+#include "store/results.h"
 #include "store/store.h"
 
 namespace stint::sim {
@@ -88,6 +90,7 @@ public:
     void AfterCancel(std::span<const TaskId> tasks, std::span<const store::CancelReply> replies);
     void AfterWrite(bool committed);
     void AfterPublish();
+    void AfterResults(const store::ResultWrite& write, bool accepted);
 
     // ---- from the workload ----
     // The host's own write inside Store::Write, to be committed with it.
@@ -113,6 +116,9 @@ public:
     std::vector<TaskId> Tasks() const;
     std::size_t task_count() const { return shadows_.size(); }
     const model::TaskRecord* Find(TaskId task) const;
+    // Tasks of schedules, by the schedule's tag and the instant in their input as it was first.
+    using ScheduledRun = std::pair<std::string, std::string>;
+    const std::map<ScheduledRun, TaskId>& runs() const { return runs_; }
     std::uint64_t commits() const { return commits_; }
 
 private:
@@ -133,6 +139,12 @@ private:
         std::stop_token stop;
         Process* process = nullptr;
     };
+    // What a task waits for, as it asked; each counts once, when it first ends.
+    struct WaitShadow {
+        model::WaitOn policy;
+        bool started = false;  // in the middle of its work
+        std::map<TaskId, std::optional<model::State>> ended;
+    };
     using Key = std::pair<std::int64_t, std::string>;                      // tenant, key
     using UniqueKey = std::tuple<std::int64_t, std::string, std::string>;  // tenant, type, key
 
@@ -151,10 +163,22 @@ private:
     void JudgeOperator(const Shadow& shadow, const Change& change);
     void JudgeKeys(const Shadow& shadow, const Change& change);
     void JudgeRequest(const model::TaskRecord& fresh);
+    void JudgeScheduled(const model::TaskRecord& fresh);
     void JudgeEffects(const Change& change);
     void JudgeSubmit(const model::NewTask& task, const store::SubmitReply& reply);
     void JudgeToken(TaskId task, LeaseToken asked, bool accepted, std::string_view who);
     void CheckTask(const Shadow& shadow);
+    // oracle_waits.cpp
+    void NoteWait(TaskId waiter, const model::WaitOn& policy, std::vector<TaskId> on, bool started);
+    void JudgeWaits(const std::map<TaskId, Change>& changes);
+    void JudgeEndOfWait(const WaitShadow& wait, const Change& change);
+    static model::WaitVerdict VerdictOf(const WaitShadow& wait);
+    // oracle_steps.cpp
+    bool JudgeStep(const model::TaskRecord& fresh);  // false: it is not of a step
+    void CheckExecution(const model::TaskRecord& execution);
+    bool EverEnded(TaskId task) const;
+    bool OutOfSight(TaskId task) const;  // not due for long, or waits for such a one
+    std::vector<TaskId> Below(TaskId task) const;
     bool SessionDead(SessionId session) const;
     Time now() const;
 
@@ -165,7 +189,11 @@ private:
     std::uint64_t commits_ = 0;
     std::uint64_t transitions_ = 0;
     std::map<std::int64_t, TaskId> markers_;  // first task stored for each client's request
+    std::map<ScheduledRun, TaskId> runs_;
     std::map<TaskId, Shadow> shadows_;
+    std::map<TaskId, WaitShadow> waits_;                       // that go on
+    using Steps = std::map<std::size_t, std::vector<TaskId>>;  // the tasks of each step
+    std::map<TaskId, Steps> steps_;                            // of each execution
     std::map<SessionId, SessionShadow> sessions_;
     std::map<TaskId, LeaseToken> before_;  // tokens when the settling call began
     std::map<UniqueKey, TaskId> unique_;   // live tasks only

@@ -16,10 +16,15 @@ using store::SettleReply;
 using store::SubmitReply;
 
 void Oracle::AfterSubmit(std::span<const NewTask> tasks, std::span<const SubmitReply> replies) {
-    Digest();
     if (tasks.size() != replies.size()) {
         return Violate("I1", {}, "not one answer per submitted task");
     }
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+        if (tasks[i].after && replies[i].kind == SubmitReply::Kind::kCreated) {
+            NoteWait(replies[i].id, *tasks[i].after, tasks[i].after->on, false);
+        }
+    }
+    Digest();
     for (std::size_t i = 0; i < tasks.size(); ++i) JudgeSubmit(tasks[i], replies[i]);
 }
 
@@ -151,6 +156,22 @@ void Oracle::AfterSettle(
         bool was_current =
             before_[settlement.task].valid() && before_[settlement.task] == settlement.token;
         JudgeToken(settlement.task, settlement.token, accepted, "a settlement");
+        if (accepted && settlement.kind == Settlement::Kind::kBlocked &&
+            replies[i].state != State::kCancelled) {
+            std::vector<TaskId> on = settlement.wait.on;
+            for (const NewTask& child : settlement.children) {
+                if (child.unique_key.empty()) on.push_back(child.id);
+            }
+            // A key may have stood for a task that was there: the store says for which.
+            for (const model::WaitMember& member : store_.Waited(settlement.task)) {
+                if (member.asked != member.task) on.push_back(member.task);
+                bool own = std::ranges::any_of(settlement.children, [&](const NewTask& child) {
+                    return child.id == member.asked && !child.unique_key.empty();
+                });
+                if (own && member.asked == member.task) on.push_back(member.task);
+            }
+            NoteWait(settlement.task, settlement.wait, std::move(on), true);
+        }
         if (was_current && replies[i].kind == SettleReply::Kind::kLost) {
             Violate("I3", settlement.task, "the holder's outcome was refused as a stale one");
         }
@@ -183,7 +204,15 @@ void Oracle::AfterFinish(const store::BackgroundFinish& finish, const Result<mod
 void Oracle::AfterCancel(std::span<const TaskId> tasks, std::span<const CancelReply> replies) {
     CHECK(tasks.size() == replies.size());
     Digest();
-    for (TaskId task : tasks) Refresh(task);
+    for (TaskId task : tasks) {
+        Refresh(task);
+        for (TaskId below : Below(task)) {
+            Refresh(below);
+            const model::TaskRecord* record = Find(below);
+            bool stops = IsTerminal(record->state) || record->cancel_requested;
+            if (!stops) Violate("I13", below, "a cancel above did not reach it");
+        }
+    }
     for (std::size_t i = 0; i < tasks.size(); ++i) {
         const model::TaskRecord* task = Find(tasks[i]);
         using Kind = CancelReply::Kind;

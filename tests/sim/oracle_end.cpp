@@ -22,11 +22,23 @@ bool Oracle::Quiet() const {
     return !FirstUnfinished().valid();
 }
 
+bool Oracle::OutOfSight(TaskId id) const {
+    const model::TaskRecord* task = Find(id);
+    if (task == nullptr) return false;
+    if (task->state == State::kOpen || task->state == State::kError) {
+        return task->due_at > now() + kInSight;
+    }
+    auto wait = waits_.find(id);
+    if (task->state != State::kBlocked || wait == waits_.end()) return false;
+    return std::ranges::any_of(wait->second.ended, [this](const auto& member) {
+        return !member.second && OutOfSight(member.first);
+    });
+}
+
 TaskId Oracle::FirstUnfinished() const {
     for (const auto& [id, shadow] : shadows_) {
         const model::TaskRecord& task = shadow.record;
-        bool waiting = task.state == State::kOpen || task.state == State::kError;
-        if (IsTerminal(task.state) || (waiting && task.due_at > now() + kInSight)) continue;
+        if (IsTerminal(task.state) || OutOfSight(id)) continue;
         return id;
     }
     return {};
@@ -99,7 +111,10 @@ void Oracle::CheckTask(const Shadow& shadow) {
 }
 
 void Oracle::CheckEnd() {
-    for (const auto& [id, shadow] : shadows_) CheckTask(shadow);
+    for (const auto& [id, shadow] : shadows_) {
+        CheckTask(shadow);
+        CheckExecution(shadow.record);
+    }
     for (const auto& [task, count] : effects_) {
         const model::TaskRecord* record = Find(task);
         if (count != 1 || record == nullptr || record->state != State::kComplete) {

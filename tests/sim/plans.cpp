@@ -2,16 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <system_error>
 
 #include "base/check.h"
+#include "services/steps.h"
 
 namespace stint::sim {
 
 namespace {
 
 using Output = Outcome<std::string>;
+using std::chrono::milliseconds;
 
 constexpr std::string_view kPrefix = "{\"n\":";
 constexpr int kSlices = 4;
@@ -42,11 +45,14 @@ Output Done() {
 // Works through its time in slices. False: it was asked to stop and obeys.
 bool WorkThrough(Setting& setting, Context& context, const Plan& plan) {
     Virtual slice = Virtual(plan.work) / kSlices;
+    const bool leaves_traces = context.type() != kTx && context.id().value() % 3 == 0;
     for (int i = 0; i < kSlices; ++i) {
         if (context.stop().stop_requested() && !plan.ignores_stop) return false;
         if (i % 2 == 1) context.Progress("slice", i, kSlices);
         setting.world.Point("handler.works");
         if (slice > Virtual::zero()) setting.world.Sleep(slice);
+        // Also by one who has slept through the end of its lease.
+        if (leaves_traces) context.Checkpoint(context.fencing_number());
     }
     return !context.stop().stop_requested() || plan.ignores_stop;
 }
@@ -67,6 +73,28 @@ Output CompleteTogether(Setting& setting, Context& context, store::Store& store)
     return Done();
 }
 
+// Some of them fail, and what that means is drawn as well.
+Output MakeSubtasks(Setting& setting, Context& context, PlanBook& plans) {
+    constexpr Task<Json, Json> kSubtask{kWork};
+    constexpr std::array kBehaviours = {
+        Behaviour::kSucceed,
+        Behaviour::kSucceed,
+        Behaviour::kFailRetryable,
+        Behaviour::kFailFinally,
+        Behaviour::kBlock,
+    };
+    base::SeededRandom& random = setting.world.random();
+    for (auto left = 1 + random.Below(3); left > 0; --left) {
+        Plan plan;
+        plan.behaviour = kBehaviours.at(random.Below(kBehaviours.size()));
+        // In a run about families long enough for somebody to look in.
+        plan.work = milliseconds{random.Below(setting.focus == Focus::kFamilies ? 3'000 : 300)};
+        context.Subtask(kSubtask, {PlanBook::Input(plans.Add(plan))});
+    }
+    return Blocked{
+        .on_failure = static_cast<OnFailure>(random.Below(3)), .any = random.Below(4) == 0};
+}
+
 Output Misbehave(Setting& setting, Context& context, const Plan& plan, PlanBook& plans) {
     switch (plan.behaviour) {
         case Behaviour::kSucceed:
@@ -82,13 +110,15 @@ Output Misbehave(Setting& setting, Context& context, const Plan& plan, PlanBook&
         case Behaviour::kThrowOdd:
             throw 42;
         case Behaviour::kSnooze:
-            return Snooze{std::chrono::milliseconds{700}};
+            return Snooze{milliseconds{700}};
         case Behaviour::kBackground: {
             auto token = LeaseToken::Parse(context.completion_token());
             CHECK(token.has_value());
             plans.handed.push_back({context.id(), *token});
             return Background{"outside", std::chrono::seconds{4}};
         }
+        case Behaviour::kBlock:
+            return MakeSubtasks(setting, context, plans);
         case Behaviour::kCrashProcess:
             setting.world.Kill(setting.world.process());
             setting.world.Point("handler.crash");
@@ -97,18 +127,43 @@ Output Misbehave(Setting& setting, Context& context, const Plan& plan, PlanBook&
     return Done();
 }
 
+// Nobody has planned it, and nobody is in a hurry: others shall find it running.
+Plan RawPlan(Setting& setting) {
+    base::SeededRandom& random = setting.world.random();
+    Plan plan;
+    plan.behaviour = random.Below(2) == 0 ? Behaviour::kFailRetryable : Behaviour::kSnooze;
+    plan.until = 1 + static_cast<int>(random.Below(6));
+    plan.work = milliseconds{random.Below(1'500)};
+    return plan;
+}
+
+// Items and a checkpoint. One that has lost its task may read what its successor has saved.
+void LeaveTraces(Setting& setting, Context& context) {
+    (void)context.checkpoint<std::int64_t>();
+    for (int i = 0; i < 3; ++i) {
+        context.Item({.key = std::to_string(i), .action = "seen"});
+        setting.world.Point("handler.items");
+    }
+    context.Checkpoint(context.fencing_number());
+}
+
 Output Behave(
     Setting& setting, Context& context, std::string_view input, PlanBook& plans, store::Store& store
 ) {
     Watched watched(setting, context);
-    Plan plan = plans.Of(input);
-    if (context.type() == kTx && plan.behaviour == Behaviour::kBackground) {
+    Plan plan = context.type() == kRaw ? RawPlan(setting) : plans.Of(input);
+    bool leaves = plan.behaviour == Behaviour::kBackground || plan.behaviour == Behaviour::kBlock;
+    if (context.type() == kTx && leaves) {
         plan.behaviour = Behaviour::kSnooze;  // its completion is the transaction's, nobody else's
     }
+    if (context.type() == kBrisk) LeaveTraces(setting, context);
     if (!WorkThrough(setting, context, plan)) {
         // Obedient handlers differ: some throw, some return what they have.
         if (context.id().value() % 2 == 0) throw std::runtime_error("stopped as asked");
         return Failed{"stopped as asked"};
+    }
+    if (plan.behaviour == Behaviour::kBlock && context.stage() != Stage::kStart) {
+        plan.behaviour = Behaviour::kSucceed;
     }
     if (plan.behaviour != Behaviour::kSucceed && context.fencing_number() < plan.until) {
         return Misbehave(setting, context, plan, plans);
@@ -144,6 +199,21 @@ std::int64_t PlanBook::Marker(std::string_view input) {
     return marker;
 }
 
+namespace {
+
+// The oracle hears of it as of every other handler.
+engine::HandlerEntry WatchedSteps(Setting& setting, const model::RetryPolicy& retry) {
+    engine::HandlerEntry entry = services::StepsHandler();
+    entry.defaults.retry = retry;
+    entry.handler = [&setting, inner = entry.handler](Context& context, std::string_view input) {
+        Watched watched(setting, context);
+        return inner(context, input);
+    };
+    return entry;
+}
+
+}  // namespace
+
 void FillRegistry(
     engine::Registry& registry, Setting& setting, PlanBook& plans, store::Store& store
 ) {
@@ -151,7 +221,7 @@ void FillRegistry(
     retry.max_attempts = 6;
     retry.first_delay = std::chrono::milliseconds{300};
     retry.max_delay = std::chrono::seconds{3};
-    for (std::string_view type : {kWork, kBrisk, kTx, kRaw}) {
+    for (std::string_view type : {kWork, kBrisk, kTx, kRaw, kLeft, kRight, kJoined}) {
         model::TypeDefaults defaults;
         defaults.type = type;
         defaults.retry = retry;
@@ -168,6 +238,8 @@ void FillRegistry(
                         ) { return Behave(setting, context, input, plans, store); }}
         );
     }
+    retry.max_attempts = 0;  // whatever the weather: what began goes on
+    registry.Add(WatchedSteps(setting, retry));
 }
 
 }  // namespace stint::sim

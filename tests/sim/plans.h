@@ -24,8 +24,9 @@ enum class Behaviour : std::uint8_t {
     kSnooze,
     kBackground,
     kCrashProcess,
+    kBlock,  // makes subtasks and waits for them, once
 };
-inline constexpr int kBehaviourCount = 9;
+inline constexpr int kBehaviourCount = 10;
 
 struct Plan {
     Behaviour behaviour = Behaviour::kSucceed;  // before claim `until`; from then on it succeeds
@@ -58,6 +59,9 @@ inline constexpr std::string_view kWork = "sim.work";
 inline constexpr std::string_view kBrisk = "sim.brisk";  // with a timeout of its own
 inline constexpr std::string_view kTx = "sim.tx";        // completes inside a transaction
 inline constexpr std::string_view kRaw = "sim.raw";      // also claimed by generator B by hand
+inline constexpr std::string_view kLeft = "sim.left";    // members of a join
+inline constexpr std::string_view kRight = "sim.right";
+inline constexpr std::string_view kJoined = "sim.joined";  // what it creates
 
 // The handlers of one process. `store` is that process's way to the store.
 void FillRegistry(

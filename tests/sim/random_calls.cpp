@@ -59,11 +59,12 @@ public:
 private:
     void Throw() {
         try {
-            Call(dice_.Upto(20));
+            Call(dice_.Upto(24));
         } catch (const store::Unavailable&) {
         } catch (const store::CommitUnknown&) {
         }
-        setting_.world.Sleep(Virtual(dice_.Time()));
+        Virtual pause = dice_.Time();
+        setting_.world.Sleep(setting_.focus == Focus::kCalls ? pause / 8 : pause);
     }
 
     void Call(int what) {
@@ -93,8 +94,11 @@ private:
             case 13:
                 store_.Housekeep({.limit = 1 + dice_.Upto(5)});
                 return;
+            case 14:
+            case 15:
+                return WriteResults();
             default:
-                return CallOnTask(what - 14);
+                return CallOnTask(what - 16);
         }
     }
 
@@ -114,8 +118,10 @@ private:
             case 3:
                 return EditOne(some[0]);
             case 4:
-                return FinishOne(some[0]);
             case 5:
+            case 6:
+                return FinishOne(some[0]);
+            case 7:
                 if (!held_.empty()) {
                     const store::Held& held = dice_.Of(held_);
                     store_.SettledBy(held.task, held.token);
@@ -198,11 +204,23 @@ private:
         store_.Renew(request);
     }
 
+    // Rather one whose task is in this state, whoever has it now: of the others there is little to
+    // spoil.
+    store::Held AnyHeld(model::State state) {
+        std::vector<store::Held> fitting;
+        for (const store::Held& held : held_) {
+            const model::TaskRecord* task = setting_.oracle.Find(held.task);
+            if (task != nullptr && task->state == state) fitting.push_back(held);
+        }
+        if (fitting.empty() || dice_.Upto(3) == 0) return dice_.Of(held_);
+        return dice_.Maybe() ? fitting.back() : dice_.Of(fitting);
+    }
+
     void SettleSome() {
         if (held_.empty()) return;
         std::vector<store::Settlement> settlements;
         for (int i = dice_.Upto(2); i >= 0; --i) {
-            store::Held held = dice_.Maybe() ? held_.back() : dice_.Of(held_);
+            store::Held held = AnyHeld(model::State::kInProgress);
             if (dice_.Upto(11) == 0) held.token = dice_.Token<LeaseToken>();
             if (dice_.Upto(11) == 0) held.task = AnyTask();
             settlements.push_back(AnySettlement(held));
@@ -216,7 +234,8 @@ private:
         settlement.task = held.task;
         settlement.token = held.token;
         settlement.session = AnySession();
-        settlement.kind = static_cast<Kind>(dice_.Upto(6));
+        // Often outside: only there a completion from there can be spoilt.
+        settlement.kind = dice_.Upto(3) == 0 ? Kind::kBackground : static_cast<Kind>(dice_.Upto(7));
         settlement.output = "1";
         settlement.delay = dice_.Time();
         settlement.reason = "thrown";
@@ -225,6 +244,7 @@ private:
         if (settlement.kind == Kind::kRetry || settlement.kind == Kind::kDead) {
             settlement.error = model::TaskError{"thrown", "dice", {}, true};
         }
+        if (settlement.kind == Kind::kBlocked) AddWait(settlement);
         constexpr std::array kEnds = {
             model::AttemptEnd::kComplete,
             model::AttemptEnd::kFailed,
@@ -232,9 +252,34 @@ private:
             model::AttemptEnd::kSnoozed,
             model::AttemptEnd::kReleased,
             model::AttemptEnd::kBackground,
-            model::AttemptEnd::kCancelled};
+            model::AttemptEnd::kCancelled,
+            model::AttemptEnd::kBlocked};
         settlement.end = kEnds.at(static_cast<std::size_t>(settlement.kind));
         return settlement;
+    }
+
+    // For anything at all: what is there, what is not, itself, and tasks made for it.
+    void AddWait(store::Settlement& settlement) {
+        for (int i = dice_.Upto(2); i > 0; --i) settlement.wait.on.push_back(AnyTask());
+        for (int i = dice_.Upto(2); i > 0 && submitted_ < kMostTasksOfB; --i, ++submitted_) {
+            model::NewTask child{.id = store_.ReserveIds(1), .type = "sim.raw"};
+            if (dice_.Upto(5) == 0) child.unique_key = dice_.Word("once", 4);
+            if (dice_.Upto(9) == 0) child.input = "not json";
+            settlement.children.push_back(std::move(child));
+        }
+        settlement.wait.on_failure = static_cast<OnFailure>(dice_.Upto(2));
+        settlement.wait.any = dice_.Upto(3) == 0;
+    }
+
+    // Items and a checkpoint, by whoever has ever held the task.
+    void WriteResults() {
+        if (held_.empty()) return;
+        store::ResultWrite write;
+        write.by = AnyHeld(model::State::kInProgress);
+        write.claim_no = 1 + dice_.Upto(3);
+        if (dice_.Maybe()) write.items.push_back({.key = dice_.Word("i", 3), .action = "thrown"});
+        if (write.items.empty() || dice_.Maybe()) write.checkpoint = "1";
+        store_.Results().Write(write);
     }
 
     void EditOne(TaskId task) {
@@ -254,9 +299,9 @@ private:
         finish.output = "2";
         finish.error = {"thrown", "dice", {}, dice_.Maybe()};
         finish.token = dice_.Token<LeaseToken>();
-        if (!held_.empty() && dice_.Maybe()) {
+        if (!held_.empty() && dice_.Upto(3) != 0) {
+            finish.task = AnyHeld(model::State::kBackground).task;
             finish.token = dice_.Of(held_).token;
-            finish.task = dice_.Of(held_).task;
         }
         if (dice_.Upto(5) == 0) finish.token.reset();
         (void)store_.FinishBackground(finish);

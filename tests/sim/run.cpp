@@ -11,6 +11,7 @@
 
 #include "base/test_point.h"
 #include "sim/clock.h"
+#include "sim/flows.h"
 #include "sim/hints.h"
 #include "sim/node.h"
 #include "sim/plans.h"
@@ -31,6 +32,8 @@ constexpr double kExclusiveShare = 0.1;
 
 // Of the store's clock, by an operator or a failover.
 constexpr Virtual kLargestStep = seconds{20};
+
+constexpr Virtual kBetweenStatements = milliseconds{20};
 
 // L1: when nothing goes wrong any more, a due task moves within this: a dead session's lease, the
 // grace of a hung attempt, the longest crash delay, a sweep, a poll, a loop's pause after an error,
@@ -70,7 +73,11 @@ class TestPoints {
 public:
     TestPoints() {
         base::SetTestPointListener([](std::string_view name) {
-            if (World* world = World::Current()) world->Point(name);
+            World* world = World::Current();
+            if (world == nullptr) return;
+            world->Point(name);
+            // A store that opens its transaction in the middle: the second half is sent later.
+            if (name.starts_with("memory.")) world->Idle(world->Between({}, kBetweenStatements));
         });
     }
     ~TestPoints() { base::SetTestPointListener({}); }
@@ -87,6 +94,7 @@ public:
     RunReport Execute();
 
 private:
+    void AddWorkloads(const Mix& mix);
     void Nemesis();
     void Strike();
     void BootTheFallen();
@@ -121,20 +129,34 @@ Run::Run(const RunOptions& options)
       state_dir_(world_.Chance(0.5)),
       setting_{world_, faults_, oracle_, store_, post_, state_dir_.path()} {
     oracle_.Ignore(options.ignore);
-    setting_.exclusive = options.nodes == kDefaultNodes && world_.Chance(kExclusiveShare);
+    setting_.focus = options.focus == Focus::kDrawn ? DrawFocus(world_) : options.focus;
+    const bool mixed = setting_.focus == Focus::kDrawn;
+    if (!mixed) faults_.Favour(FaultsOf(setting_.focus));
+    setting_.exclusive = mixed && options.nodes == kDefaultNodes && world_.Chance(kExclusiveShare);
     // Its store is in the process: nothing of a dead one is still on its way.
     if (setting_.exclusive) faults_.Forbid(Fault::kLateArrival);
     for (int i = 0; i < (setting_.exclusive ? 1 : options.nodes); ++i) {
         nodes_.emplace_back(setting_, i, [this](engine::Registry& registry, store::Store& store) {
             FillRegistry(registry, setting_, plans_, store);
+            RegisterFlow(registry, setting_);
         });
     }
-    // Each generator alone, or both at once.
-    auto draw = world_.random().Below(4);
-    if (setting_.exclusive) draw = 2;  // the other opens sessions of its own
-    if (draw != 0) workloads_.push_back(StructuredWorkload(setting_, plans_));
-    if (draw <= 1) workloads_.push_back(RandomCalls(setting_));
-    workloads_.push_back(OutsideWorld(setting_, plans_));
+    AddWorkloads(mixed ? DrawMix(world_, setting_.exclusive) : MixOf(setting_.focus));
+}
+
+void Run::AddWorkloads(const Mix& mix) {
+    auto add = [&](bool wanted, auto make) {
+        if (wanted) workloads_.push_back(make());
+    };
+    setting_.schedules = mix.schedules || mix.steps;
+    add(mix.structured, [&] { return StructuredWorkload(setting_, plans_); });
+    add(mix.random_calls, [&] { return RandomCalls(setting_); });
+    add(mix.events, [&] { return EventWorkload(setting_, plans_); });
+    add(mix.flows, [&] { return FlowWorkload(setting_); });
+    add(mix.schedules, [&] { return ScheduledWork(setting_); });
+    add(mix.steps, [&] { return SteppedWork(setting_, plans_); });
+    add(mix.resources, [&] { return ResourceWork(setting_, plans_); });
+    add(true, [&] { return OutsideWorld(setting_, plans_); });
 }
 
 RunReport Run::Execute() {
@@ -258,8 +280,12 @@ std::string Describe(const RunReport& report, std::string_view bug) {
     text += fmt::format(
         "to see it again: stint_sim --seed {} --steps {}", report.options.seed, report.options.steps
     );
-    if (report.options.nodes != kDefaultNodes)
+    if (report.options.nodes != kDefaultNodes) {
         text += fmt::format(" --nodes {}", report.options.nodes);
+    }
+    if (report.options.focus != Focus::kDrawn) {
+        text += fmt::format(" --focus {}", FocusName(report.options.focus));
+    }
     if (!bug.empty()) text += fmt::format(" --bug {}", bug);
     return text + "\n";
 }

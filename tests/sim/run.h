@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/faults.h"
+#include "sim/focus.h"
 #include "sim/oracle.h"
 #include "sim/world.h"
 
@@ -19,6 +20,7 @@ struct RunOptions {
     std::uint64_t seed = 1;
     std::uint64_t steps = kDefaultSteps;  // points under faults; then everything is healed
     int nodes = kDefaultNodes;
+    Focus focus = Focus::kDrawn;
     bool trace = false;
     std::vector<std::string> ignore = {};  // see Oracle::Ignore
 };

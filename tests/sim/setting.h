@@ -2,9 +2,11 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/lease.h"
 #include "sim/faults.h"
+#include "sim/focus.h"
 #include "sim/hints.h"
 #include "sim/oracle.h"
 #include "sim/world.h"
@@ -23,6 +25,7 @@ inline constexpr Duration kHousekeepEvery = std::chrono::seconds{5};
 inline constexpr Duration kPollMin = std::chrono::milliseconds{50};
 inline constexpr Duration kPollMax = std::chrono::seconds{1};
 inline constexpr Duration kErrorWait = std::chrono::seconds{1};
+inline constexpr Duration kEventTaken = std::chrono::milliseconds{300};
 
 struct Setting {
     World& world;
@@ -30,7 +33,11 @@ struct Setting {
     Oracle& oracle;
     store::Store& store;  // the true one
     Post& post;
-    std::string state_dir;   // of all nodes, each in its own folder; empty = none in this run
+    std::string state_dir;        // of all nodes, each in its own folder; empty = none in this run
+    bool schedules = false;       // nodes fire them in this run
+    Focus focus = Focus::kDrawn;  // of this run
+    // Rung when a flow is about to ask for a signal.
+    std::vector<Alarm*> bells = {};
     bool exclusive = false;  // one process at a time, which knows that it is alone
 };
 

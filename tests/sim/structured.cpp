@@ -1,6 +1,8 @@
 // Generator A.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "engine/submit.h"
 #include "sim/clock.h"
 #include "sim/faulty_store.h"
@@ -62,6 +64,7 @@ private:
     void SubmitKeyed(Program& program);
     void SubmitUnique(Program& program);
     void SubmitWithEffects(Program& program);
+    void SubmitAfter(Program& program);
     void Steer(store::Store& store);
     void Edit(store::Store& store, TaskId task);
     void Queue(store::Store& store);
@@ -96,7 +99,8 @@ void Structured::Act(Program& program) {
     if (draw < 50 && setting_.oracle.task_count() < kMostTasks) {
         if (draw < 25) return Submit(program);
         if (draw < 33) return SubmitKeyed(program);
-        if (draw < 43) return SubmitUnique(program);
+        if (draw < 40) return SubmitUnique(program);
+        if (draw < 45) return SubmitAfter(program);
         return SubmitWithEffects(program);
     }
     if (draw < 80) return Steer(store);
@@ -107,8 +111,9 @@ void Structured::Act(Program& program) {
 Plan Structured::DrawPlan() {
     Plan plan;
     if (OneIn(2)) plan.behaviour = static_cast<Behaviour>(random().Below(kBehaviourCount));
+    if (setting_.focus == Focus::kFamilies && OneIn(2)) plan.behaviour = Behaviour::kBlock;
     plan.until = 2 + static_cast<int>(random().Below(4));
-    switch (random().Below(4)) {
+    switch (setting_.focus == Focus::kLinks ? 0 : random().Below(4)) {
         case 0:
             plan.work = milliseconds{random().Below(9'000)};
             break;
@@ -194,6 +199,21 @@ void Structured::SubmitWithEffects(Program& program) {
         if (!commits) return Error{Code::kConflict, "the host changed its mind"};
         return {};
     });
+}
+
+// One that starts after others, wherever these are.
+void Structured::SubmitAfter(Program& program) {
+    NewTask task = Request();
+    task.after.emplace();
+    std::set<TaskId> others;
+    for (auto left = 1 + random().Below(3); left > 0; --left) {
+        if (auto other = Any()) others.insert(*other);
+    }
+    task.after->on.assign(others.begin(), others.end());
+    task.after->on_failure = static_cast<OnFailure>(random().Below(3));
+    task.after->any = OneIn(4);
+    task.after->need_success = OneIn(2);
+    Send(program, task);
 }
 
 std::optional<TaskId> Structured::Any() {

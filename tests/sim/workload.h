@@ -25,6 +25,21 @@ std::unique_ptr<Workload> StructuredWorkload(Setting& setting, PlanBook& plans);
 // without an engine that keeps stale tokens and uses them.
 std::unique_ptr<Workload> RandomCalls(Setting& setting);
 
+// Schedules that all nodes fire, and somebody who changes and fills them in.
+std::unique_ptr<Workload> ScheduledWork(Setting& setting);
+
+// Programs that publish events, each with an id and until they are told that it is stored; a
+// workflow that turns them into tasks, and a join of some of those. Judges what became of each.
+std::unique_ptr<Workload> EventWorkload(Setting& setting, PlanBook& plans);
+
+// Flows, and customers who signal them, each signal with an id and until they are told that it is
+// kept. Judges what was recorded.
+std::unique_ptr<Workload> FlowWorkload(Setting& setting);
+// Tasks that need resources or go one after the other, and a worker that finds one down.
+std::unique_ptr<Workload> ResourceWork(Setting& setting, PlanBook& plans);
+// A schedule with steps (I12).
+std::unique_ptr<Workload> SteppedWork(Setting& setting, PlanBook& plans);
+
 // The outside world: finishes background tasks with what it was handed, once, twice, late or never.
 std::unique_ptr<Workload> OutsideWorld(Setting& setting, PlanBook& plans);
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "store/events.h"
+#include "store/flows.h"
 #include "store/memory/memory_store.h"
 #include "store/store.h"
 
@@ -36,6 +38,11 @@ public:
         std::lock_guard guard(mutex_);
         down_ = down;
     }
+    // Somebody's transaction keeps this task from being settled, until there is none.
+    void SetBusy(TaskId task) {
+        std::lock_guard guard(mutex_);
+        busy_ = task;
+    }
     // Called before each operation, with its name.
     void OnCall(std::function<void(std::string_view)> listener) {
         std::lock_guard guard(mutex_);
@@ -51,6 +58,17 @@ public:
         return order_;
     }
 
+    // What a claim is said to have seen by the way, just now.
+    void SetQuiet(store::Quiet quiet) {
+        std::lock_guard guard(mutex_);
+        quiet_ = quiet;
+        quiet_->seen = base::SystemClock().Now();
+    }
+    std::optional<store::Quiet> LastQuiet() override {
+        std::lock_guard guard(mutex_);
+        return quiet_;
+    }
+
     store::StoreInfo Info() override { return inner_.Info(); }
     Time Now() override { return inner_.Now(); }
     TaskId ReserveIds(int count) override {
@@ -62,6 +80,9 @@ public:
     std::vector<store::TypeRecord> Types() override { return inner_.Types(); }
     std::vector<store::SubmitReply> Submit(std::span<const store::NewTask> tasks) override {
         return Do("submit", [&] { return inner_.Submit(tasks); });
+    }
+    std::vector<store::SubmitReply> SubmitAll(std::span<const store::NewTask> tasks) override {
+        return Do("submit", [&] { return inner_.SubmitAll(tasks); });
     }
     NodeId OpenSession(const store::NewSession& session) override {
         return Do("open", [&] { return inner_.OpenSession(session); });
@@ -81,7 +102,21 @@ public:
     }
     std::vector<store::SettleReply> Settle(std::span<const store::Settlement> settlements
     ) override {
-        return Do("settle", [&] { return inner_.Settle(settlements); });
+        return Do("settle", [&] {
+            std::vector<store::Settlement> free;
+            for (const store::Settlement& one : settlements) {
+                if (one.task != busy()) free.push_back(one);
+            }
+            std::vector<store::SettleReply> answers = inner_.Settle(free), replies;
+            auto next = answers.begin();
+            for (const store::Settlement& one : settlements) {
+                replies.push_back(
+                    one.task == busy() ? store::SettleReply{store::SettleReply::Kind::kBusy}
+                                       : *next++
+                );
+            }
+            return replies;
+        });
     }
     store::ReclaimReply Reclaim(const store::ReclaimRequest& request) override {
         return Do("reclaim", [&] { return inner_.Reclaim(request); });
@@ -126,6 +161,9 @@ public:
     std::vector<store::AuditEntry> Audit(const store::AuditRequest& request) override {
         return inner_.Audit(request);
     }
+    std::vector<model::WaitMember> Waited(TaskId task) override {
+        return Do("waited", [&] { return inner_.Waited(task); });
+    }
     std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) override {
         return Do("finished", [&] { return inner_.Finished(tasks); });
     }
@@ -139,6 +177,8 @@ public:
         return inner_.ChangeQueue(change, actor);
     }
     std::vector<store::QueueRecord> Queues() override { return inner_.Queues(); }
+    store::EventStore& Events() override { return events_; }
+    store::FlowStore& Flows() override { return inner_.Flows(); }
     store::HousekeepReply Housekeep(const store::HousekeepRequest& request) override {
         return Do("housekeep", [&] { return inner_.Housekeep(request); });
     }
@@ -149,8 +189,68 @@ public:
     Result<std::unique_ptr<store::Transaction>> Borrow(void* connection) override {
         return Do("borrow", [&] { return inner_.Borrow(connection); });
     }
+    store::ScheduleStore& Schedules() override { return inner_.Schedules(); }
+    store::ResultStore& Results() override { return inner_.Results(); }
+    store::ResourceStore& Resources() override { return inner_.Resources(); }
+
+    std::string unreadable_workflow;  // as if a newer program had written it
 
 private:
+    // Fails as "next_events", "fire" and "publish_event".
+    class TroubledEvents final : public store::EventStore {
+    public:
+        explicit TroubledEvents(TroubledStore& store) : store_(store) {}
+        std::vector<store::PublishReply> Publish(std::span<const store::NewEvent> events) override {
+            return store_.Do("publish_event", [&] { return inner().Publish(events); });
+        }
+        Result<store::WorkflowRecord> PutWorkflow(
+            const store::WorkflowDefinition& definition, std::string_view actor
+        ) override {
+            return inner().PutWorkflow(definition, actor);
+        }
+        bool RemoveWorkflow(TenantId tenant, std::string_view name) override {
+            return inner().RemoveWorkflow(tenant, name);
+        }
+        std::vector<store::WorkflowRecord> Workflows() override {
+            std::vector<store::WorkflowRecord> all = inner().Workflows();
+            for (store::WorkflowRecord& one : all) {
+                if (one.definition.name != store_.unreadable_workflow) continue;
+                one.definition.triggers.clear();
+                one.definition.joins.clear();
+                one.unreadable = "has a word of tomorrow";
+            }
+            return all;
+        }
+        store::NextEventsReply NextEvents(const store::NextEventsRequest& request) override {
+            return store_.Do("next_events", [&] { return inner().NextEvents(request); });
+        }
+        std::vector<store::FireReply> Fire(std::span<const store::EventOutcome> outcomes) override {
+            return store_.Do("fire", [&] { return inner().Fire(outcomes); });
+        }
+        std::optional<store::EventRecord> GetEvent(EventNo event) override {
+            return inner().GetEvent(event);
+        }
+        std::vector<store::EventRecord> ListEvents(const store::EventFilter& filter) override {
+            return inner().ListEvents(filter);
+        }
+        std::map<store::EventCountKey, std::int64_t> CountEvents() override {
+            return inner().CountEvents();
+        }
+        std::vector<store::FiringRecord> Firings(const store::FiringFilter& filter) override {
+            return inner().Firings(filter);
+        }
+        std::vector<store::JoinInstance> Joins(const store::JoinFilter& filter) override {
+            return inner().Joins(filter);
+        }
+        store::TidyReply Tidy(const store::TidyRequest& request) override {
+            return inner().Tidy(request);
+        }
+
+    private:
+        store::EventStore& inner() { return store_.inner_.Events(); }
+        TroubledStore& store_;
+    };
+
     template <class Work>
     std::invoke_result_t<Work> Do(std::string_view op, Work work) {
         std::optional<Trouble> trouble = Note(op);
@@ -186,12 +286,20 @@ private:
     }
 
     store::Store& inner_;
+    TaskId busy() const {
+        std::lock_guard guard(mutex_);
+        return busy_;
+    }
+
     mutable std::mutex mutex_;
     std::map<std::string, std::vector<Trouble>> planned_;
     std::map<std::string, int, std::less<>> calls_;
     std::vector<std::string> order_;
     std::function<void(std::string_view)> listener_;
+    std::optional<store::Quiet> quiet_;
+    TaskId busy_;
     bool down_ = false;
+    TroubledEvents events_{*this};
 };
 
 }  // namespace stint::engine

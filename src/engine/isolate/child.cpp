@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -17,8 +18,11 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/thread.h"
+#include "engine/findings.h"
 #include "engine/isolate/frame.h"
 #include "engine/isolate/isolate.h"
+#include "engine/require.h"
+#include "engine/subtasks.h"
 #include "engine/text.h"
 #include "model/limits.h"
 
@@ -35,11 +39,102 @@ constexpr int kOrphaned = 113;  // exit code: the parent is gone
 constexpr Duration kSendLimit = std::chrono::seconds{5};
 constexpr Duration kOutcomeSendLimit = std::chrono::minutes{1};  // an orphan is ended before
 
+// Sends what the child has to say, one at a time.
+class Voice {
+public:
+    explicit Voice(const isolate::Fd& socket) : socket_(socket) {}
+    bool Say(Frame::Kind kind, std::string_view body, Duration limit) {
+        std::lock_guard guard(mutex_);
+        return isolate::SendFrame(socket_, kind, body, limit);
+    }
+    // Never waits: somebody else may be speaking.
+    void TrySay(Frame::Kind kind) {
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        if (lock) isolate::SendFrame(socket_, kind, {}, Duration{0});
+    }
+
+private:
+    const isolate::Fd& socket_;
+    std::mutex mutex_;
+};
+
+// Asks the parent, who has the store. One question at a time, on the handler's thread; a parent
+// that is gone ends the process.
+class ParentDesk final : public engine::Desk {
+public:
+    explicit ParentDesk(Voice& voice) : voice_(voice) {}
+
+    TaskId TakeId() override { return Ask({.kind = isolate::Question::Kind::kId, .tasks = {}}).id; }
+    std::vector<model::WaitMember> Waited(TaskId) override {
+        return Ask({.kind = isolate::Question::Kind::kWaited, .tasks = {}}).waited;
+    }
+    std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) override {
+        std::vector<TaskId> asked(tasks.begin(), tasks.end());
+        return Ask({.kind = isolate::Question::Kind::kFinished, .tasks = std::move(asked)})
+            .finished;
+    }
+
+    std::optional<ItemCounts> WriteResults(const store::ResultWrite& write) override {
+        return Ask({.kind = isolate::Question::Kind::kWrite,
+                    .tasks = {},
+                    .items = write.items,
+                    .checkpoint = write.checkpoint})
+            .counts;
+    }
+    model::ResultSummary Results(TaskId) override {
+        isolate::Answer answer = Ask({.kind = isolate::Question::Kind::kResults, .tasks = {}});
+        model::ResultSummary summary;
+        summary.items = answer.counts.value_or(ItemCounts{});
+        if (answer.checkpoint) summary.checkpoint = model::Checkpoint{.json = *answer.checkpoint};
+        return summary;
+    }
+
+    void Hear(const std::string& body) {
+        std::lock_guard guard(mutex_);
+        answer_ = isolate::DecodeAnswer(body).value_or(isolate::Answer{
+            .error = "the answer could not be read"});
+        heard_.notify_one();
+    }
+
+private:
+    isolate::Answer Ask(const isolate::Question& question) {
+        std::unique_lock lock(mutex_);
+        answer_.reset();
+        if (!voice_.Say(Frame::Kind::kAsk, isolate::EncodeQuestion(question), kSendLimit)) {
+            throw Retryable("the parent of this isolated attempt does not listen");
+        }
+        heard_.wait(lock, [this] { return answer_.has_value(); });
+        if (!answer_->error.empty()) throw Retryable(answer_->error);
+        return std::move(*answer_);
+    }
+
+    Voice& voice_;
+    std::mutex mutex_;
+    std::condition_variable heard_;
+    std::optional<isolate::Answer> answer_;  // guarded by mutex_
+};
+
 // What a handler sees in the child. Only the parent touches the store.
 class ChildContext final : public Context {
 public:
     ChildContext(const isolate::Start& start, const isolate::Fd& socket)
-        : lease_(start.lease), socket_(socket) {}
+        : lease_(start.lease),
+          voice_(socket),
+          desk_(std::make_shared<ParentDesk>(voice_)),
+          subtasks_(desk_, lease_.task, lease_.tenant),
+          findings_(desk_, lease_) {}
+
+    void Require(std::string_view resource, int units) override {
+        requirements_.Require(lease_.placement.needs, resource, units);
+    }
+    Stage stage() const override { return lease_.stage; }
+    const std::vector<WaitedTask>& waited() override { return subtasks_.Waited(); }
+    std::optional<SubtaskFailure> FailureOf(TaskId subtask) override {
+        return subtasks_.Failure(subtask);
+    }
+    void Item(ItemResult item) override { findings_.Add(std::move(item)); }
+    ItemCounts FlushItems() override { return findings_.Flush(); }
+    void Hear(const std::string& answer) { desk_->Hear(answer); }
 
     TaskId id() const override { return lease_.task; }
     std::string_view type() const override { return lease_.type; }
@@ -56,18 +151,13 @@ public:
         std::optional<std::int64_t> total,
         std::string_view message
     ) override {
-        std::lock_guard guard(send_mutex_);
-        isolate::SendFrame(
-            socket_,
-            Frame::Kind::kProgress,
-            isolate::EncodeProgress(
-                {engine::CutText(step, limits::kProgressText),
-                 done,
-                 total,
-                 engine::CutText(message, limits::kProgressText)}
-            ),
-            kSendLimit
+        std::string progress = isolate::EncodeProgress(
+            {engine::CutText(step, limits::kProgressText),
+             done,
+             total,
+             engine::CutText(message, limits::kProgressText)}
         );
+        voice_.Say(Frame::Kind::kProgress, progress, kSendLimit);
     }
     void Warn(std::string_view note) override { warning_ = note.empty() ? "warning" : note; }
 
@@ -77,20 +167,29 @@ public:
         stop_.request_stop();
     }
     void Report(engine::AttemptResult result) {
+        WriteRest(result);
         result.warning = warning_.empty() ? "" : engine::CutText(warning_, limits::kReason);
+        result.subtasks = subtasks_.Take();
+        result.required = requirements_.Take();
         Bound(result);
-        std::lock_guard guard(send_mutex_);
-        isolate::SendFrame(
-            socket_, Frame::Kind::kOutcome, isolate::EncodeResult(result), kOutcomeSendLimit
-        );
+        voice_.Say(Frame::Kind::kOutcome, isolate::EncodeResult(result), kOutcomeSendLimit);
     }
     // The last words of one that does not hear its parent. Never waits: a handler may be sending.
-    void SayOrphaned() {
-        std::unique_lock lock(send_mutex_, std::try_to_lock);
-        if (lock) isolate::SendFrame(socket_, Frame::Kind::kOrphaned, {}, Duration{0});
-    }
+    void SayOrphaned() { voice_.TrySay(Frame::Kind::kOrphaned); }
 
 private:
+    // The parent judges them; here they only have to be written.
+    void WriteRest(engine::AttemptResult& result) {
+        if (!findings_.unwritten()) return;
+        try {
+            findings_.Flush();
+        } catch (...) {
+            if (std::holds_alternative<Outcome<std::string>>(result.end)) {
+                result.end = engine::Classify(std::current_exception());
+            }
+        }
+    }
+
     // Whatever a handler returns must fit into a frame; what would be refused anyway is refused
     // here, with the same words.
     static void Bound(engine::AttemptResult& result) {
@@ -106,16 +205,36 @@ private:
         }
     }
 
+    TaskId AddSubtask(
+        std::string_view type,
+        const TaskDefaults& defaults,
+        std::string input,
+        const SubmitOptions& options
+    ) override {
+        return subtasks_.Add(type, defaults, std::move(input), options);
+    }
+    std::optional<std::string> OutputBytes(TaskId subtask) override {
+        return subtasks_.Output(subtask);
+    }
+    std::vector<std::string> OutputsBytes(std::string_view type) override {
+        return subtasks_.Outputs(type);
+    }
     Result<void> CompleteInBytes(Transaction&, std::string) override {
         return Error{
             Code::kInvalid,
             "an isolated handler has no store: return its output, the parent completes the task"};
     }
 
+    void SaveCheckpoint(std::string json) override { findings_.SaveCheckpoint(std::move(json)); }
+    std::optional<std::string> LoadCheckpoint() override { return findings_.LoadCheckpoint(); }
+
     const store::Lease lease_;
-    const isolate::Fd& socket_;
-    std::mutex send_mutex_;
-    std::string warning_;  // touched by the handler's thread only
+    Voice voice_;
+    const std::shared_ptr<ParentDesk> desk_;
+    engine::Subtasks subtasks_;          // touched by the handler's thread only
+    engine::Findings findings_;          // touched by the handler's thread only
+    engine::Requirements requirements_;  // touched by the handler's thread only
+    std::string warning_;                // touched by the handler's thread only
     std::stop_source stop_;
     std::atomic<StopReason> why_{StopReason::kNone};
 };
@@ -138,6 +257,8 @@ void Listen(isolate::FrameReader& reader, const isolate::Fd& socket, ChildContex
             silence.Heard(clock.Now());
             if (frame->kind == Frame::Kind::kStop) {
                 context.RequestStop(isolate::DecodeStop(frame->body));
+            } else if (frame->kind == Frame::Kind::kAnswer) {
+                context.Hear(frame->body);
             }
         }
         if (!there) DieWithGroup();
@@ -177,7 +298,7 @@ engine::AttemptResult Call(
         }
         result.end = (*handler)(context, input);
     } catch (...) {
-        result.end = engine::Classify(std::current_exception());
+        result.end = engine::EndOf(std::current_exception());
     }
     return result;
 }

@@ -10,12 +10,14 @@
 #include "base/json.h"
 #include "engine/text.h"
 #include "model/limits.h"
+#include "model/task_json.h"
 
 namespace stint::engine::isolate {
 
 namespace {
 
 using base::Json;
+constexpr std::size_t kAnswerBytes = kFrameMax / 4;  // escaped, it is up to twice that
 
 // Nonsense from the other side is nullopt, never an exception.
 template <class Read>
@@ -102,6 +104,8 @@ std::string EncodeStart(const Start& start) {
         {"key", lease.idempotency_key},
         {"input", lease.input},
         {"memory", start.memory_bytes},
+        {"stage", static_cast<int>(lease.stage)},
+        {"holds", model::ToJson(lease.placement.needs)},
     });
 }
 
@@ -118,6 +122,8 @@ std::optional<Start> DecodeStart(std::string_view body) {
         start.lease.idempotency_key = json.at("key").get<std::string>();
         start.lease.input = json.at("input").get<std::string>();
         start.memory_bytes = json.at("memory").get<std::uint64_t>();
+        start.lease.stage = static_cast<Stage>(json.at("stage").get<int>());
+        start.lease.placement.needs = model::NeedsFromJson(json.at("holds"));
         return start;
     });
 }
@@ -151,6 +157,106 @@ std::optional<store::Progress> DecodeProgress(std::string_view body) {
     });
 }
 
+std::string EncodeQuestion(const Question& question) {
+    Json tasks = Json::array();
+    for (TaskId task : question.tasks) tasks.push_back(task.value());
+    Json json{{"kind", static_cast<int>(question.kind)}, {"tasks", tasks}};
+    for (const ItemResult& item : question.items) {
+        json["items"].push_back(
+            {item.key, item.action, item.before.text, item.after.text, item.error}
+        );
+    }
+    if (question.checkpoint) json["checkpoint"] = *question.checkpoint;
+    return base::JsonText(json);
+}
+
+std::optional<Question> DecodeQuestion(std::string_view body) {
+    return Parse(body, [](const Json& json) {
+        Question question;
+        question.kind = static_cast<Question::Kind>(json.at("kind").get<int>());
+        for (const Json& task : json.at("tasks")) {
+            question.tasks.emplace_back(task.get<std::int64_t>());
+        }
+        for (const Json& item : json.value("items", Json::array())) {
+            auto text = [&](std::size_t at) { return item.at(at).get<std::string>(); };
+            question.items.push_back({text(0), text(1), {text(2)}, {text(3)}, text(4)});
+        }
+        if (json.contains("checkpoint")) {
+            question.checkpoint = json["checkpoint"].get<std::string>();
+        }
+        return question;
+    });
+}
+
+std::string EncodeAnswer(const Answer& answer) {
+    Json waited = Json::array(), finished = Json::array();
+    for (const model::WaitMember& member : answer.waited) {
+        waited.push_back(
+            {member.asked.value(),
+             member.task.value(),
+             member.ended ? Json(static_cast<int>(*member.ended)) : Json()}
+        );
+    }
+    std::size_t bytes = 0;
+    for (const store::FinishedTask& task : answer.finished) {
+        Json one = {
+            {"id", task.id.value()},
+            {"type", task.type},
+            {"state", static_cast<int>(task.state)},
+            {"output", task.output},
+            {"reason", task.reason}};
+        if (task.error)
+            one["error"] = {{"message", task.error->message}, {"class", task.error->klass}};
+        bytes += task.output.size() + task.reason.size();
+        // The first always fits: an output has its limit.
+        if (bytes > kAnswerBytes && !finished.empty()) break;
+        finished.push_back(std::move(one));
+    }
+    Json json{
+        {"error", answer.error},
+        {"id", answer.id.value()},
+        {"waited", std::move(waited)},
+        {"finished", std::move(finished)}};
+    if (answer.counts) json["counts"] = {answer.counts->total, answer.counts->errors};
+    if (answer.checkpoint) json["checkpoint"] = *answer.checkpoint;
+    return base::JsonText(json);
+}
+
+std::optional<Answer> DecodeAnswer(std::string_view body) {
+    return Parse(body, [](const Json& json) {
+        Answer answer;
+        answer.error = json.at("error").get<std::string>();
+        answer.id = TaskId(json.at("id").get<std::int64_t>());
+        if (json.contains("counts")) {
+            const Json& counts = json["counts"];
+            answer.counts = {counts.at(0).get<std::int64_t>(), counts.at(1).get<std::int64_t>()};
+        }
+        if (json.contains("checkpoint")) answer.checkpoint = json["checkpoint"].get<std::string>();
+        for (const Json& one : json.at("waited")) {
+            std::optional<model::State> ended;
+            if (!one.at(2).is_null()) ended = static_cast<model::State>(one.at(2).get<int>());
+            answer.waited.push_back(
+                {TaskId(one.at(0).get<std::int64_t>()),
+                 TaskId(one.at(1).get<std::int64_t>()),
+                 ended}
+            );
+        }
+        for (const Json& one : json.at("finished")) {
+            store::FinishedTask& task = answer.finished.emplace_back();
+            task.id = TaskId(one.at("id").get<std::int64_t>());
+            task.type = one.at("type").get<std::string>();
+            task.state = static_cast<model::State>(one.at("state").get<int>());
+            task.output = one.at("output").get<std::string>();
+            task.reason = one.at("reason").get<std::string>();
+            if (!one.contains("error")) continue;
+            task.error.emplace();
+            task.error->message = one["error"].at("message").get<std::string>();
+            task.error->klass = one["error"].at("class").get<std::string>();
+        }
+        return answer;
+    });
+}
+
 std::string EncodeResult(const AttemptResult& result) {
     Json json{{"warning", result.warning}};
     if (const auto* error = std::get_if<model::TaskError>(&result.end)) {
@@ -160,7 +266,12 @@ std::string EncodeResult(const AttemptResult& result) {
         json["stack"] = error->stack;
         json["retryable"] = error->retryable;
     } else if (const auto* outcome = std::get_if<Outcome<std::string>>(&result.end)) {
-        if (const auto* output = std::get_if<0>(outcome)) {
+        if (const auto* unavailable = std::get_if<ResourceUnavailable>(outcome)) {
+            json["end"] = "unavailable";
+            json["resource"] = unavailable->resource();
+            json["message"] = unavailable->what();
+            json["delay"] = unavailable->retry_after().count();
+        } else if (const auto* output = std::get_if<0>(outcome)) {
             json["end"] = "complete";
             json["output"] = *output;
         } else if (const auto* background = std::get_if<Background>(outcome)) {
@@ -170,6 +281,11 @@ std::string EncodeResult(const AttemptResult& result) {
         } else if (const auto* snooze = std::get_if<Snooze>(outcome)) {
             json["end"] = "snooze";
             json["delay"] = snooze->delay.count();
+        } else if (const auto* blocked = std::get_if<Blocked>(outcome)) {
+            json["end"] = "blocked";
+            json["wait"] =
+                model::ToJson(model::WaitOn{blocked->on, blocked->on_failure, blocked->any});
+            json["note"] = CutText(blocked->note, model::limits::kReason);
         } else if (const auto* failed = std::get_if<Failed>(outcome)) {
             json["end"] = "error";
             json["message"] = failed->message;
@@ -177,6 +293,10 @@ std::string EncodeResult(const AttemptResult& result) {
             json["retryable"] = failed->retryable;
         }
     }
+    for (const model::NewTask& subtask : result.subtasks) {
+        json["subtasks"].push_back(model::ToJson(subtask));
+    }
+    if (!result.required.empty()) json["required"] = model::ToJson(result.required);
     return base::JsonText(json);
 }
 
@@ -185,13 +305,29 @@ std::optional<AttemptResult> DecodeResult(std::string_view body) {
         AttemptResult decoded;
         decoded.warning = json.at("warning").get<std::string>();
         auto end = json.at("end").get<std::string>();
-        if (end == "complete") {
+        if (json.contains("subtasks")) {
+            for (const Json& subtask : json["subtasks"]) {
+                decoded.subtasks.push_back(model::NewTaskFromJson(subtask));
+            }
+        }
+        if (json.contains("required")) decoded.required = model::NeedsFromJson(json["required"]);
+        if (end == "unavailable") {
+            decoded.end = Outcome<std::string>(ResourceUnavailable(
+                json.at("resource").get<std::string>(),
+                json.at("message").get<std::string>(),
+                Duration(json.at("delay").get<std::int64_t>())
+            ));
+        } else if (end == "complete") {
             decoded.end =
                 Outcome<std::string>(std::in_place_index<0>, json.at("output").get<std::string>());
         } else if (end == "background") {
             decoded.end = Outcome<std::string>(Background{
                 json.at("reason").get<std::string>(),
                 Duration(json.at("delay").get<std::int64_t>())});
+        } else if (end == "blocked") {
+            model::WaitOn wait = model::WaitOnFromJson(json.at("wait"));
+            decoded.end = Outcome<std::string>(Blocked{
+                wait.on, wait.on_failure, wait.any, json.at("note").get<std::string>()});
         } else if (end == "snooze") {
             decoded.end =
                 Outcome<std::string>(Snooze{Duration(json.at("delay").get<std::int64_t>())});

@@ -2,7 +2,8 @@
 //
 //   frame = u32 length of the rest, u8 kind, body (JSON, or nothing)
 //   parent → child: kStart once, kBeat every kBeatEvery, kStop at most once
-//   child → parent: kProgress any number of times, then kOutcome or kOrphaned once, last
+//   child → parent: kProgress and kAsk any number of times, then kOutcome or kOrphaned once, last
+//   Each kAsk has its kAnswer before the next; the child's handler waits for it.
 #pragma once
 
 #include <stint/context.h>
@@ -36,6 +37,8 @@ struct Frame {
         kProgress,
         kOutcome,
         kOrphaned,  // the parent was not heard; the child ends itself
+        kAsk,
+        kAnswer,
     } kind{};
     std::string body;
 };
@@ -86,6 +89,27 @@ StopReason DecodeStop(std::string_view body);
 
 std::string EncodeProgress(const store::Progress& progress);
 std::optional<store::Progress> DecodeProgress(std::string_view body);
+
+// What a child's handler asks of the parent's Desk.
+struct Question {
+    enum class Kind : std::uint8_t { kId, kWaited, kFinished, kWrite, kResults } kind = Kind::kId;
+    std::vector<TaskId> tasks;  // kFinished
+    // kWrite; the parent knows the token.
+    std::vector<ItemResult> items = {};
+    std::optional<std::string> checkpoint = {};
+};
+struct Answer {
+    std::string error;  // there was no answer to be had
+    TaskId id;
+    std::vector<model::WaitMember> waited;
+    std::vector<store::FinishedTask> finished;  // as many as fit into a frame
+    std::optional<ItemCounts> counts;           // kWrite; nullopt: the task is lost. kResults
+    std::optional<std::string> checkpoint;      // kResults
+};
+std::string EncodeQuestion(const Question& question);
+std::optional<Question> DecodeQuestion(std::string_view body);
+std::string EncodeAnswer(const Answer& answer);
+std::optional<Answer> DecodeAnswer(std::string_view body);
 
 std::string EncodeResult(const AttemptResult& result);
 std::optional<AttemptResult> DecodeResult(std::string_view body);

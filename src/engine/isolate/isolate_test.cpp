@@ -3,6 +3,7 @@
 #include "engine/isolate/isolate.h"
 
 #include <gmock/gmock.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "engine/isolate/frame.h"
 #include "engine/isolate/spawn.h"
 #include "engine/isolate/test_handlers.h"
+#include "store/resources.h"
 #include "support/engine_rig.h"
 
 namespace stint::engine::isolate {
@@ -68,6 +70,34 @@ TEST(Isolate, OutputErrorSnoozeAndWarningComeThroughThePipe) {
     record = rig.Run("child.snooze");
     EXPECT_EQ(record.state, State::kOpen);
     EXPECT_EQ(record.attempt, 0);
+}
+
+TEST(Isolate, SubtasksAndTheirOutputsGoThroughThePipe) {
+    IsolateRig rig;
+    auto record = rig.Run("child.parent");
+    EXPECT_EQ(record.state, State::kComplete) << record.error->message;
+    EXPECT_EQ(record.output, R"("3 1 2 child.unregistered")");
+}
+
+TEST(Isolate, RequiredResourcesAreWaitedForWithoutLosingTheAttempt) {
+    IsolateRig rig;
+    ASSERT_TRUE(rig.memory.Resources().Change({.name = "gpu", .capacity = 2}, "test"));
+    auto record = rig.Run("child.requires");
+    EXPECT_EQ(record.state, State::kComplete);
+    EXPECT_EQ(record.output, R"("with a gpu")");
+    EXPECT_EQ(record.attempt, 1);
+    EXPECT_EQ(record.claim_no, 2) << "once without it, once with it";
+}
+
+TEST(Isolate, AResourceThatDoesNotWorkIsClosedByTheParent) {
+    IsolateRig rig;
+    auto record = rig.Run("child.unavailable", {.needs = model::Needs{{"ollama", 1}}});
+    EXPECT_EQ(record.state, State::kOpen);
+    EXPECT_EQ(record.attempt, 0);
+    auto ollama = rig.memory.Resources().Find("ollama");
+    ASSERT_TRUE(ollama && ollama->closed_until);
+    EXPECT_EQ(*ollama->closed_until, rig.memory.Now() + 90s);
+    EXPECT_EQ(ollama->evidence.at(0).message, "429");
 }
 
 TEST(Isolate, AnUnregisteredHandlerIsAClearFailure) {
@@ -286,6 +316,41 @@ TEST(Isolate, ACommandAndAllItStartedDieWithTheirParent) {
     EXPECT_TRUE(Eventually([&] { return Gone(grandchild); }));
 }
 
+// Stopped at its next fork, which is the command's; the forked process itself runs on. -1: it may
+// not be traced here.
+pid_t StopAtFork(pid_t parent) {
+    int status = 0;
+    EXPECT_EQ(waitpid(parent, &status, WUNTRACED), parent);
+    if (ptrace(PTRACE_SEIZE, parent, 0, PTRACE_O_TRACEFORK) != 0) return errno == EPERM ? -1 : 0;
+    kill(parent, SIGCONT);
+    pid_t forked = 0;
+    for (;;) {
+        if (waitpid(parent, &status, 0) != parent || !WIFSTOPPED(status)) return 0;
+        if (status >> 8 == (SIGTRAP | (PTRACE_EVENT_FORK << 8))) break;
+        ptrace(PTRACE_CONT, parent, 0, 0);
+    }
+    unsigned long message = 0;
+    ptrace(PTRACE_GETEVENTMSG, parent, 0, &message);
+    forked = static_cast<pid_t>(message);
+    EXPECT_EQ(waitpid(forked, &status, __WALL), forked);
+    EXPECT_EQ(ptrace(PTRACE_DETACH, forked, 0, 0), 0);
+    return forked;
+}
+
+TEST(Isolate, ACommandWhoseParentDiesBeforeItIsGuardedNeverStarts) {
+    Elsewhere there;
+    setenv("STINT_TEST_TRACED", "1", 1);
+    there.Start("--run-a-command", "echo $$ > " + there.ready + "; sleep 1000");
+    unsetenv("STINT_TEST_TRACED");
+    pid_t child = StopAtFork(there.parent->pid());
+    if (child == -1) GTEST_SKIP() << "processes may not be traced here";
+    ASSERT_GT(child, 0);
+    there.Kill();
+    EXPECT_TRUE(Eventually([&] { return Gone(child); }));
+    EXPECT_FALSE(std::filesystem::exists(there.ready));
+    if (!Gone(child)) kill(-child, SIGKILL);
+}
+
 TEST(Isolate, AChildThatDoesNotHearItsParentIsReleasedNotCountedAsACrash) {
     Elsewhere there;
     there.Start("--run-a-parent", "child.obedient");
@@ -322,6 +387,24 @@ TEST(Isolate, AChildThatWasFrozenItselfGivesItsParentTimeToSpeak) {
 
 TEST(Isolate, WithoutTheFirstLineRegisteringAnIsolatedTypeFails) {
     EXPECT_THAT(refusal_before_the_first_line, HasSubstr("stint::IsIsolatedChild(argc, argv)"));
+}
+
+TEST(Isolate, ItemsAndCheckpointsReachTheStoreAndComeBack) {
+    IsolateRig rig;
+    model::NewTask task;
+    task.retry = model::RetryPolicy{.first_delay = Duration{0}, .max_delay = Duration{0}};
+    auto record = rig.Run("child.items", task);
+    while (record.state == State::kError) {
+        rig.Drive();
+        record = rig.Get(rig.id);
+    }
+    EXPECT_EQ(record.state, State::kComplete);
+    EXPECT_EQ(record.output, "\"went on at 7\"");
+    EXPECT_TRUE(record.warning) << "one of two items is in error";
+    auto items = rig.memory.Results().Items({.task = rig.id});
+    ASSERT_EQ(items.size(), 2u);
+    EXPECT_EQ(items[0].item.after.text, "[1]");
+    EXPECT_EQ(items[1].item.error, "no") << "written although the attempt failed";
 }
 
 }  // namespace

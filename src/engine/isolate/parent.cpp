@@ -8,9 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <functional>
+#include <mutex>
+#include <thread>
 
 #include "base/check.h"
 #include "base/result.h"
+#include "base/thread.h"
 #include "engine/isolate/frame.h"
 #include "engine/isolate/isolate.h"
 #include "engine/isolate/keeper.h"
@@ -23,6 +26,7 @@ namespace stint::engine::isolate {
 namespace {
 
 constexpr Duration kStartLimit = std::chrono::seconds{30};
+constexpr Duration kAnswerLimit = std::chrono::seconds{30};
 constexpr Duration kLeaseLostGrace = std::chrono::milliseconds{500};
 
 struct Wires {
@@ -81,13 +85,11 @@ public:
             if (!keeper && attempt_.stop_token().stop_requested()) {
                 bool lost = attempt_.why() == StopReason::kLeaseLost;
                 keeper.emplace(child, lost ? std::min(grace_, kLeaseLostGrace) : grace_);
-                SendFrame(
-                    wires_.socket, Frame::Kind::kStop, EncodeStop(attempt_.why()), Duration{100}
-                );
+                Send(Frame::Kind::kStop, EncodeStop(attempt_.why()), Duration{100});
                 keeper->Begin(true);
             }
             if (base::SystemClock().Now() >= next_beat) {
-                SendFrame(wires_.socket, Frame::Kind::kBeat, {}, Duration{0});
+                Send(Frame::Kind::kBeat, {}, Duration{0});
                 next_beat = base::SystemClock().Now() + kBeatEvery;
             }
             if (keeper) keeper->Advance();
@@ -126,12 +128,60 @@ private:
                 if (auto p = DecodeProgress(frame->body)) {
                     context_.Progress(p->step, p->done, p->total, p->message);
                 }
+            } else if (frame->kind == Frame::Kind::kAsk) {
+                Answer(frame->body);
             } else if (frame->kind == Frame::Kind::kOutcome) {
                 result_ = DecodeResult(frame->body);
             } else if (frame->kind == Frame::Kind::kOrphaned) {
                 orphaned_ = true;
             }
         }
+    }
+
+    // Aside: the store may be slow, and the child must hear of us meanwhile.
+    void Answer(const std::string& body) {
+        auto question = DecodeQuestion(body);
+        if (!question) return;
+        answering_ = base::StartThread([this, question = std::move(*question)] {
+            std::string answer = EncodeAnswer(Ask(question));
+            Send(Frame::Kind::kAnswer, answer, kAnswerLimit);
+        });
+    }
+    isolate::Answer Ask(const Question& question) {
+        isolate::Answer answer;
+        try {
+            Desk& desk = context_.desk();
+            switch (question.kind) {
+                case Question::Kind::kId:
+                    answer.id = desk.TakeId();
+                    break;
+                case Question::Kind::kWaited:
+                    answer.waited = desk.Waited(attempt_.lease.task);
+                    break;
+                case Question::Kind::kFinished:
+                    answer.finished = desk.Finished(question.tasks);
+                    break;
+                case Question::Kind::kWrite: {
+                    store::ResultWrite write{
+                        .by = {}, .items = question.items, .checkpoint = question.checkpoint};
+                    answer.counts = context_.findings().Write(write);
+                    break;
+                }
+                case Question::Kind::kResults: {
+                    model::ResultSummary summary = context_.findings().Look();
+                    answer.counts = summary.items;
+                    if (summary.checkpoint) answer.checkpoint = summary.checkpoint->json;
+                    break;
+                }
+            }
+        } catch (const std::exception& error) {
+            answer.error = error.what();
+        }
+        return answer;
+    }
+    bool Send(Frame::Kind kind, std::string_view body, Duration limit) {
+        std::lock_guard guard(send_mutex_);
+        return SendFrame(wires_.socket, kind, body, limit);
     }
 
     AttemptResult Judge(const Exit& exit, const Isolation& isolation) {
@@ -178,6 +228,8 @@ private:
     bool orphaned_ = false;  // the child could not hear us, or we could not reach it
     Tail tail_{model::limits::kStderrTail};
     std::optional<AttemptResult> result_;
+    std::mutex send_mutex_;
+    std::jthread answering_;  // last: it uses the others
 };
 
 }  // namespace

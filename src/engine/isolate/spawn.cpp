@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <system_error>
 
 #include "base/check.h"
@@ -37,6 +38,9 @@ struct Plan {
     int highest = 2;
     SpawnLimits limits;
     int report = -1;  // a failure's errno goes here; closed by a successful exec
+    // The child starts nothing before a byte comes here: a parent that dies first has started none.
+    int go = -1;
+    int go_write = -1;  // the parent's end of it
 };
 
 std::vector<std::string> Candidates(const std::string& file) {
@@ -111,9 +115,21 @@ bool ArrangeFds(Plan& plan) {
     return true;
 }
 
+// False when the parent died before it had somebody watch over us.
+bool ToldToGo(const Plan& plan) {
+    close(plan.go_write);  // ours would keep the pipe open for ever
+    char byte = 0;
+    ssize_t got = 0;
+    do {
+        got = read(plan.go, &byte, 1);
+    } while (got < 0 && errno == EINTR);
+    return got == 1;
+}
+
 [[noreturn]] void BecomeChild(Plan& plan) {
     setpgid(0, 0);
     ResetSignals();
+    if (!ToldToGo(plan)) _exit(127);
     if (!ArrangeFds(plan)) Give(plan.report);
     if (plan.directory != nullptr && chdir(plan.directory) != 0) Give(plan.report);
     if (!ApplyLimits(plan.limits)) Give(plan.report);
@@ -195,6 +211,13 @@ Child Child::Spawn(const SpawnRequest& request) {
     plan.limits = request.limits;
     Pipe report = MakePipe();
     plan.report = report.write.get();
+    // One at a time: a child that another thread forks meanwhile would hold our end of the pipe
+    // open, and we its.
+    static std::mutex one_at_a_time;
+    std::unique_lock until_told(one_at_a_time);
+    Pipe go = MakePipe();
+    plan.go = go.read.get();
+    plan.go_write = go.write.get();
 
     pid_t pid = fork();
     if (pid < 0) Fail("fork");
@@ -202,8 +225,9 @@ Child Child::Spawn(const SpawnRequest& request) {
     setpgid(pid, pid);  // both sides do it: whoever is first
     Child child(pid, Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
     report.write.Close();
-    // As early as can be: whatever it starts later is guarded.
     if (request.guarded) child.Guard();
+    if (write(go.write.get(), "g", 1) != 1) Fail("write");  // ~Child ends it
+    until_told.unlock();  // one whose directory does not answer must not keep the others waiting
     int error = 0;
     ssize_t got = 0;
     do {

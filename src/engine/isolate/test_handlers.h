@@ -10,6 +10,8 @@ inline constexpr std::array kTestHandlers = {
     "child.echo",
     "child.throw",
     "child.snooze",
+    "child.parent",
+    "child.items",
     "child.unregistered",
     "child.segfault",
     "child.abort",
@@ -20,6 +22,8 @@ inline constexpr std::array kTestHandlers = {
     "child.stubborn",
     "child.killed",
     "child.verbose",
+    "child.requires",
+    "child.unavailable",
 };
 
 // What Registry::Add said to an isolated type before main() called IsIsolatedChild.

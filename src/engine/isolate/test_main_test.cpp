@@ -83,6 +83,30 @@ void RegisterTestHandlers(HandlerRegistry& registry) {
     registry.Bind("child.snooze", [](Context&, std::string_view) {
         return Outcome<std::string>(Snooze{std::chrono::hours{1}});
     });
+    registry.Bind("child.parent", [](Context& context, std::string_view) -> Outcome<std::string> {
+        constexpr Task<Json, Json> kEcho{"child.echo"};
+        constexpr Task<Json, Json> kBad{"child.unregistered", {.retry = Retry::Times(1)}};
+        if (context.stage() == Stage::kStart) {
+            context.Subtask(kEcho, {"1"});
+            context.Subtask(kEcho, {"2"}, {.priority = 200});
+            context.Subtask(kBad, {"3"});
+            return Blocked{};
+        }
+        std::string said = std::to_string(context.waited().size());
+        for (const Json& output : context.OutputsOf(kEcho)) said += " " + output.text;
+        auto failure = context.FailureOf(context.waited().at(2).id);
+        if (failure) said += " " + failure->type;
+        return Done("\"" + said + "\"");
+    });
+    registry.Bind("child.items", [](Context& context, std::string_view) -> Outcome<std::string> {
+        if (auto place = context.checkpoint<int>()) {
+            return Done("\"went on at " + std::to_string(*place) + "\"");
+        }
+        context.Item({.key = "a", .action = "add", .after = {"[1]"}});
+        context.Checkpoint(7);
+        context.Item({.key = "b", .action = "add", .error = "no"});
+        throw Retryable("later");
+    });
     registry.Bind("child.segfault", [](Context&, std::string_view) -> Outcome<std::string> {
         std::raise(SIGSEGV);
         return Done();
@@ -105,6 +129,13 @@ void RegisterTestHandlers(HandlerRegistry& registry) {
     });
     registry.Bind("child.verbose", [](Context&, std::string_view) {
         return Done("\"" + std::string(20 << 20, 'x') + "\"");
+    });
+    registry.Bind("child.requires", [](Context& context, std::string_view) {
+        context.Require("gpu", 2);
+        return Done(R"("with a gpu")");
+    });
+    registry.Bind("child.unavailable", [](Context&, std::string_view) -> Outcome<std::string> {
+        throw ResourceUnavailable("ollama", "429", std::chrono::seconds{90});
     });
     registry.Bind("child.obedient", Obedient);
     registry.Bind("child.stubborn", Stubborn);
@@ -131,6 +162,8 @@ int RunAParent(const std::string& type) {
 
 // The same for a command, which knows nothing of its parent.
 int RunACommandsParent(const std::string& script) {
+    // Until who traces us has begun to.
+    if (std::getenv("STINT_TEST_TRACED") != nullptr) raise(SIGSTOP);
     RunCommand({.argv = {"sh", "-c", script}}, {});
     return 0;
 }

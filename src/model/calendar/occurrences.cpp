@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/planted_bug.h"
+
 namespace stint::model {
 
 namespace {
@@ -43,6 +45,7 @@ public:
 private:
     bool Taken(Occurrence::Oddity oddity) const {
         if (cron_.every_hour() || policy_.fold == FoldPolicy::kBoth) return true;
+        if (base::Planted(base::Bug::kFoldFiresTwice)) return true;
         if (oddity == Occurrence::Oddity::kFirst) return policy_.fold == FoldPolicy::kFirst;
         if (oddity == Occurrence::Oddity::kSecond) return policy_.fold == FoldPolicy::kLast;
         return true;

@@ -95,11 +95,11 @@ private:
     bool ReadTime(Seconds& time) {
         bool negative = Take('-');
         if (!negative) Take('+');
-        int hours = 0, minutes = 0, seconds = 0;
+        int hours = 0, minutes = 0, rest = 0;
         if (!ReadNumber(hours, 167)) return false;
         if (Take(':') && !ReadNumber(minutes, 59)) return false;
-        if (Take(':') && !ReadNumber(seconds, 59)) return false;
-        time = std::chrono::hours{hours} + std::chrono::minutes{minutes} + Seconds{seconds};
+        if (Take(':') && !ReadNumber(rest, 59)) return false;
+        time = std::chrono::hours{hours} + std::chrono::minutes{minutes} + Seconds{rest};
         if (negative) time = -time;
         return true;
     }

@@ -232,6 +232,10 @@ bool SameTree(const Node& a, const Node& b) {
 
 }  // namespace
 
+const Json& Path::In(const Json& event) const {
+    return Follow(event, steps_);
+}
+
 Result<bool> Expression::Matches(const Json& event) const {
     try {
         return Evaluator(event).Truth(*root_);

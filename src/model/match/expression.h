@@ -63,6 +63,22 @@ struct Node {
     std::vector<NodePtr> operands{};
 };
 
+// A field alone, written as in an expression: owner.name, tags[0], ['odd name'].
+class Path {
+public:
+    static Result<Path> Parse(std::string_view text);
+
+    // The field's value; null when it is not there.
+    const base::Json& In(const base::Json& event) const;
+    std::string Print() const;
+
+    friend bool operator==(const Path&, const Path&) = default;
+
+private:
+    explicit Path(std::vector<Step> steps) : steps_(std::move(steps)) {}
+    std::vector<Step> steps_;
+};
+
 class Expression {
 public:
     // The message says the column, what was expected there, and what was found.
@@ -77,6 +93,7 @@ public:
     friend bool operator==(const Expression& a, const Expression& b);
 
 private:
+    friend class Path;
     explicit Expression(NodePtr root) : root_(std::move(root)) {}
     NodePtr root_;
 };

@@ -246,4 +246,13 @@ Result<Expression> Expression::Parse(std::string_view text) {
     return Expression(std::move(*root));
 }
 
+Result<Path> Path::Parse(std::string_view text) {
+    auto whole = Expression::Parse(text);
+    if (!whole) return whole.error();
+    if (whole->root_->op != Op::kField) {
+        return MakeError(Code::kInvalid, "column 1: expected one field, such as owner.name");
+    }
+    return Path(whole->root_->path);
+}
+
 }  // namespace stint::model::match

@@ -130,6 +130,10 @@ std::string Text(const Node& node, Binding place) {
 
 }  // namespace
 
+std::string Path::Print() const {
+    return FieldText(steps_);
+}
+
 std::string Expression::Print() const {
     return Text(*root_, Binding::kOr);
 }

@@ -1,10 +1,13 @@
 // Claiming, and explaining why a claim would skip a task: the same list of conditions.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
 #include "base/check.h"
 #include "base/planted_bug.h"
 #include "base/text.h"
+#include "store/claimer_offer.h"
 #include "store/memory/ops.h"
 
 namespace stint::store::memory {
@@ -21,8 +24,10 @@ constexpr std::array kConditions = {
     Condition::kCancelRequested,
     Condition::kSuspectMustBeAlone,
     Condition::kSessionNotLive,
+    Condition::kBehindInOrder,
 };
-static_assert(kConditions.size() + 1 == kConditionCount);
+// And eligible, and those that the plan decides.
+static_assert(kConditions.size() + 1 == static_cast<std::size_t>(Condition::kLabelMissing));
 
 bool Contains(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -58,6 +63,10 @@ bool Ops::Applies(Condition condition, const Task& task, const ClaimRequest& cla
         case Condition::kSessionNotLive:
             return claimer.session.valid() && !IsLive(claimer.session) &&
                    !base::Planted(base::Bug::kClaimIgnoresSession);
+        case Condition::kBehindInOrder:
+            return IsBehind(task);
+        default:
+            break;
     }
     base::CheckFailed(__FILE__, __LINE__, "Applies", "not a condition");
 }
@@ -96,14 +105,30 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
         if (request.suspect && !task.record.suspect) continue;
         if (!Skips(task, request)) ready.push_back(&task);
     }
-    std::sort(ready.begin(), ready.end(), [](const Task* a, const Task* b) {
+    int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
+    Lines lines = LinesOf(ready);
+    Offer offer = OfferOf(request, lines.lines);
+    ClaimPlan plan = PlanClaim(lines.lines, offer, limit);
+    ready.clear();
+    for (const ClaimPlan::Pick& pick : plan.picks) {
+        ready.push_back(lines.tasks[pick.line][pick.waiter]);
+        const TaskRecord& record = ready.back()->record;
+        data_.resources.Serve(record.queue, record.tenant);
+    }
+    std::stable_sort(ready.begin(), ready.end(), [](const Task* a, const Task* b) {
         return std::pair(-a->record.priority, a->position) <
                std::pair(-b->record.priority, b->position);
     });
-    int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
-    if (ready.size() > static_cast<std::size_t>(limit))
-        ready.resize(static_cast<std::size_t>(limit));
     for (Task* task : ready) reply.leases.push_back(Take(*task, request));
+    // What will be open by itself is worth another look then.
+    for (const std::vector<Obstacle>& left : plan.left) {
+        for (const Obstacle& obstacle : left) {
+            auto until = Until(obstacle, offer);
+            if (!until) continue;
+            auto wait = std::max(Duration{1}, std::chrono::ceil<Duration>(*until - now_));
+            reply.next_due = std::min(reply.next_due.value_or(wait), wait);
+        }
+    }
     return reply;
 }
 
@@ -122,6 +147,9 @@ Lease Ops::Take(Task& task, const ClaimRequest& request) {
     record.claimed_at = now_;
     record.progress.reset();
     record.reason.clear();
+    data_.resources.Take(
+        record.id, data_.resources.NeedsOf(record.placement.needs, record.queue, record.type), now_
+    );
     task.deadline.reset();
     if (record.timeout > Duration::zero()) task.deadline = now_ + record.timeout;
     task.attempts.push_back(
@@ -148,11 +176,99 @@ Lease Ops::Take(Task& task, const ClaimRequest& request) {
         .generation = record.generation,
         .crash_count = record.crash_count,
         .alone = task.alone,
+        .stage = record.stage,
+        .placement = record.placement,
         .retry = record.retry,
         .timeout = record.timeout,
         .idempotency_key = "task-" + record.id.ToString(),
         .claimed_at = now_,
     };
+}
+
+WaitingLine Ops::LineOf(const TaskRecord& record) const {
+    WaitingLine line;
+    line.tenant = record.tenant;
+    line.queue = record.queue;
+    line.type = record.type;
+    line.priority = record.priority;
+    line.needs = data_.resources.NeedsOf(record.placement.needs, record.queue, record.type);
+    line.labels = record.placement.labels;
+    return line;
+}
+
+Ops::Lines Ops::LinesOf(const std::vector<Task*>& ready) const {
+    using LineKey =
+        std::tuple<TenantId, std::string, std::string, int, Needs, std::vector<std::string>>;
+    Lines lines;
+    std::map<LineKey, std::size_t> known;
+    for (Task* task : ready) {
+        const TaskRecord& record = task->record;
+        LineKey key{
+            record.tenant,
+            record.queue,
+            record.type,
+            record.priority,
+            record.placement.needs,
+            record.placement.labels};
+        auto [at, is_new] = known.try_emplace(std::move(key), lines.lines.size());
+        if (is_new) {
+            lines.lines.push_back(LineOf(record));
+            lines.tasks.emplace_back();
+        }
+        lines.tasks[at->second].push_back(task);
+    }
+    for (std::size_t i = 0; i < lines.lines.size(); ++i) {
+        std::sort(lines.tasks[i].begin(), lines.tasks[i].end(), [](const Task* a, const Task* b) {
+            return a->position < b->position;
+        });
+        for (const Task* task : lines.tasks[i]) {
+            Time since = std::max(task->record.created_at, task->record.due_at);
+            lines.lines[i].waiting.push_back({task->position, since});
+        }
+    }
+    return lines;
+}
+
+Offer Ops::OfferOf(const ClaimRequest& request, const std::vector<WaitingLine>& lines) const {
+    Offer offer = store::OfferOf(request, now_);
+    offer.orders = data_.resources.orders;
+    for (const WaitingLine& line : lines) {
+        data_.resources.Supplies(line.needs, now_, offer.supplies);
+    }
+    offer.leads = data_.resources.leads;
+    return offer;
+}
+
+// What keeps a waiting task from a claim that takes all it can: what its line lacks, and what those
+// before it take.
+std::vector<Explanation> Ops::PlanReasons(Task& task, const ClaimRequest& claimer) {
+    std::vector<Explanation> reasons;
+    auto add = [&](const std::vector<Obstacle>& obstacles, const Offer& offer) {
+        for (const Obstacle& obstacle : obstacles) {
+            reasons.push_back({obstacle.condition, model::Detail(obstacle, offer)});
+        }
+    };
+    std::vector<WaitingLine> own = {LineOf(task.record)};
+    Offer alone = OfferOf(claimer, own);
+    add(Obstacles(own.front(), alone), alone);
+    if (!reasons.empty() || Skips(task, claimer)) return reasons;
+    std::vector<Task*> ready;
+    for (auto& [id, other] : data_.live) {
+        if (claimer.suspect && !other.record.suspect) continue;
+        if (!Skips(other, claimer)) ready.push_back(&other);
+    }
+    Lines lines = LinesOf(ready);
+    Offer offer = OfferOf(claimer, lines.lines);
+    ClaimPlan plan = PlanClaim(lines.lines, offer, static_cast<int>(ready.size()));
+    for (const ClaimPlan::Pick& pick : plan.picks) {
+        if (lines.tasks[pick.line][pick.waiter] == &task) return reasons;
+    }
+    for (std::size_t i = 0; i < lines.tasks.size(); ++i) {
+        bool here =
+            std::find(lines.tasks[i].begin(), lines.tasks[i].end(), &task) != lines.tasks[i].end();
+        if (here) add(plan.left[i], offer);
+    }
+    return reasons;
 }
 
 std::vector<Explanation> Ops::Explain(TaskId id, const ClaimRequest& claimer) {
@@ -165,6 +281,7 @@ std::vector<Explanation> Ops::Explain(TaskId id, const ClaimRequest& claimer) {
         // Of a task that does not wait there is nothing more to say.
         if (condition == Condition::kNotWaiting && !reasons.empty()) return reasons;
     }
+    for (Explanation& reason : PlanReasons(*task, claimer)) reasons.push_back(std::move(reason));
     if (reasons.empty())
         reasons.push_back({Condition::kEligible, Detail(Condition::kEligible, *task)});
     return reasons;
@@ -184,6 +301,14 @@ std::string Ops::Detail(Condition condition, const Task& task) const {
             return "queue " + base::Quoted(record.queue);
         case Condition::kTypeNotHandled:
             return "type " + base::Quoted(record.type);
+        case Condition::kBehindInOrder:
+            return fmt::format(
+                "order key {}, behind task {}",
+                base::Quoted(record.placement.order_key),
+                data_.ordered.at({record.tenant, record.placement.order_key})
+                    .begin()
+                    ->second.value()
+            );
         default:
             return {};
     }

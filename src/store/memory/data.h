@@ -4,20 +4,35 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "store/memory/event_data.h"
+#include "store/memory/flow_data.h"
+#include "store/memory/result_data.h"
+#include "store/resource_book.h"
+#include "store/schedules.h"
 #include "store/store.h"
 
 namespace stint::store::memory {
 
+// The last wait of a task.
+struct WaitState {
+    WaitOn policy;
+    std::vector<WaitMember> members;
+    bool started = false;  // it waited in the middle of its work
+};
+
 struct Task {
     TaskRecord record;
+    std::optional<WaitState> wait;
     LeaseToken token;  // of the lease, or of the completer while BACKGROUND
     bool alone = false;
     int explicit_mask = 0;
     std::int64_t position = 0;
+    std::int64_t order_no = 0;       // its turn among those of its order key
     std::optional<Time> deadline;    // of the running attempt, by its own timeout
     std::optional<Time> crash_from;  // start of the crash window
     std::string cancel_reason;
@@ -46,6 +61,12 @@ struct ThrottleKey {
     Time until{};
 };
 
+using RunKey = std::tuple<ScheduleId, Time, std::string>;  // the instant, the entity
+struct Run {
+    ScheduleRun run;
+    Time expires_at{};
+};
+
 struct Data {
     std::map<TaskId, Task> live;
     std::map<TaskId, Task> finished;
@@ -57,7 +78,19 @@ struct Data {
     std::map<TypedKey, TaskId> unique;
     std::map<TypedKey, TaskId> debounce;
     std::map<TypedKey, ThrottleKey> throttle;
-    std::vector<AuditEntry> audit;  // by seq
+    std::map<TaskId, std::set<TaskId>> waiters;  // who waits for a task
+    std::vector<AuditEntry> audit;               // by seq
+    std::map<ScheduleId, Schedule> schedules;
+    std::map<RunKey, Run> runs;
+    std::map<Key, Calendar> calendars;
+    std::map<std::pair<ScheduleId, std::string>, Visit> visits;
+    std::int64_t next_schedule = 1;
+    EventData events;
+    std::map<TaskId, FlowData> flows;
+    ResourceBook resources;
+    std::map<Key, std::map<std::int64_t, TaskId>> ordered;  // by order key: whose turn comes when
+    std::int64_t next_order = 1;
+    ResultData results;
     std::int64_t next_id = 1;
     std::int64_t next_seq = 1;
     std::int64_t next_position = 1;

@@ -7,7 +7,12 @@
 #include "base/result.h"
 #include "base/test_point.h"
 #include "store/memory/data.h"
+#include "store/memory/event_store.h"
+#include "store/memory/flows.h"
 #include "store/memory/ops.h"
+#include "store/memory/resource_store.h"
+#include "store/memory/results.h"
+#include "store/memory/schedules.h"
 
 namespace stint::store {
 
@@ -41,6 +46,17 @@ struct MemoryStore::Impl {
         }
     }
 
+    template <class Work>
+    auto RunScheduling(Work&& work) {
+        std::lock_guard guard(mutex);
+        Time now = clock.WallTime();
+        Ops ops(data, random, now, commits);
+        memory::ScheduleOps scheduling_now(data, ops, now);
+        auto reply = work(scheduling_now);
+        Commit();
+        return reply;
+    }
+
     base::Clock& clock;
     base::Random& random;  // guarded by mutex
     // Not from `random`: two stores of one seed are two stores.
@@ -49,6 +65,104 @@ struct MemoryStore::Impl {
     Data data;                                 // guarded by mutex
     std::vector<CommittedTransition> commits;  // of the running operation; guarded by mutex
     std::function<void(const CommittedTransition&)> listener;  // guarded by mutex
+    class Scheduling;
+    std::unique_ptr<Scheduling> scheduling;
+    memory::EventDoor events{[this](const std::function<void(memory::EventOps&)>& work) {
+        std::lock_guard guard(mutex);
+        Ops ops = OpsNow();
+        memory::EventOps event_ops(ops, data, ops.now());
+        work(event_ops);
+        Commit();
+    }};
+    memory::FlowDoor flows{[this](const std::function<void(Ops&, Data&)>& work) {
+        std::lock_guard guard(mutex);
+        Ops ops = OpsNow();
+        work(ops, data);
+        Commit();
+    }};
+    memory::ResourceDoor resources{[this](const std::function<void(Ops&)>& work) {
+        std::lock_guard guard(mutex);
+        Ops ops = OpsNow();
+        work(ops);
+        Commit();
+    }};
+    memory::ResultDoor results{[this](const std::function<void(Ops&, memory::ResultData&)>& work) {
+        std::lock_guard guard(mutex);
+        Ops ops = OpsNow();
+        work(ops, data.results);
+        Commit();
+    }};
+};
+
+class MemoryStore::Impl::Scheduling final : public ScheduleStore {
+    Impl& impl_;
+
+    template <class Work>
+    auto Run(Work&& work) {
+        return impl_.RunScheduling(work);
+    }
+    template <class One, class Work>
+    std::vector<FiringReply> Each(std::span<const One> firings, Work work) {
+        return Run([&](auto& ops) {
+            std::vector<FiringReply> replies;
+            for (const One& one : firings) replies.push_back(work(ops, one));
+            return replies;
+        });
+    }
+
+public:
+    explicit Scheduling(Impl& impl) : impl_(impl) {}
+
+    Result<Schedule> Put(const SchedulePut& put) override {
+        return Run([&](auto& ops) { return ops.Put(put); });
+    }
+    std::optional<Schedule> Get(TenantId tenant, std::string_view name) override {
+        return Run([&](auto& ops) { return ops.Get(tenant, name); });
+    }
+    std::vector<Schedule> List(const ScheduleListRequest& request) override {
+        return Run([&](auto& ops) { return ops.List(request); });
+    }
+    bool Remove(TenantId tenant, std::string_view name) override {
+        return Run([&](auto& ops) { return ops.Remove(tenant, name); });
+    }
+    std::optional<Schedule> SetPaused(
+        TenantId tenant, std::string_view name, bool paused, std::string_view actor
+    ) override {
+        return Run([&](auto& ops) { return ops.SetPaused(tenant, name, paused, actor); });
+    }
+    DueReply Due(int schedules, int visits) override {
+        return Run([&](auto& ops) { return ops.Due(schedules, visits); });
+    }
+    std::vector<FiringReply> Fire(std::span<const Firing> firings) override {
+        return Each(firings, [](auto& ops, const Firing& one) { return ops.Fire(one); });
+    }
+    std::vector<FiringReply> FireVisits(std::span<const VisitFiring> firings) override {
+        return Each(firings, [](auto& ops, const VisitFiring& one) { return ops.FireVisit(one); });
+    }
+    std::vector<ScheduleRun> Runs(const RunsRequest& request) override {
+        return Run([&](auto& ops) { return ops.Runs(request); });
+    }
+    int ForgetRuns(int limit) override {
+        return Run([&](auto& ops) { return ops.ForgetRuns(limit); });
+    }
+    void PutCalendar(const Calendar& calendar) override {
+        Run([&](auto& ops) { return ops.PutCalendar(calendar), 0; });
+    }
+    std::vector<Calendar> Calendars(TenantId tenant) override {
+        return Run([&](auto& ops) { return ops.Calendars(tenant); });
+    }
+    bool RemoveCalendar(TenantId tenant, std::string_view name) override {
+        return Run([&](auto& ops) { return ops.RemoveCalendar(tenant, name); });
+    }
+    Result<void> PutVisits(ScheduleId schedule, std::span<const VisitPut> visits) override {
+        return Run([&](auto& ops) { return ops.PutVisits(schedule, visits); });
+    }
+    int RemoveVisits(ScheduleId schedule, std::span<const std::string> entities) override {
+        return Run([&](auto& ops) { return ops.RemoveVisits(schedule, entities); });
+    }
+    std::vector<Visit> Visits(const VisitsRequest& request) override {
+        return Run([&](auto& ops) { return ops.Visits(request); });
+    }
 };
 
 namespace {
@@ -70,6 +184,7 @@ private:
 
 MemoryStore::MemoryStore(base::Clock& clock, base::Random& random)
     : impl_(std::make_unique<Impl>(clock, random)) {
+    impl_->scheduling = std::make_unique<Impl::Scheduling>(*impl_);
 }
 MemoryStore::~MemoryStore() = default;
 
@@ -111,6 +226,10 @@ std::vector<TypeRecord> MemoryStore::Types() {
 
 std::vector<SubmitReply> MemoryStore::Submit(std::span<const NewTask> tasks) {
     return impl_->Run([&](Ops& ops) { return ops.Submit(tasks); });
+}
+
+std::vector<SubmitReply> MemoryStore::SubmitAll(std::span<const NewTask> tasks) {
+    return impl_->Run([&](Ops& ops) { return ops.SubmitAll(tasks); });
 }
 
 NodeId MemoryStore::OpenSession(const NewSession& session) {
@@ -177,7 +296,7 @@ std::vector<CancelReply> MemoryStore::Cancel(
 ) {
     return impl_->Run([&](Ops& ops) {
         std::vector<CancelReply> replies;
-        for (TaskId task : tasks) replies.push_back(ops.Cancel(task, actor, reason));
+        for (TaskId task : tasks) replies.push_back(ops.CancelTree(task, actor, reason));
         return replies;
     });
 }
@@ -224,6 +343,10 @@ std::vector<AttemptRecord> MemoryStore::Attempts(TaskId task) {
     return impl_->Run([&](Ops& ops) { return ops.Attempts(task); });
 }
 
+std::vector<WaitMember> MemoryStore::Waited(TaskId task) {
+    return impl_->Run([&](Ops& ops) { return ops.Waited(task); });
+}
+
 std::vector<AuditEntry> MemoryStore::Audit(const AuditRequest& request) {
     return impl_->Run([&](Ops& ops) { return ops.Audit(request); });
 }
@@ -246,8 +369,18 @@ std::vector<QueueRecord> MemoryStore::Queues() {
     return impl_->Run([&](Ops& ops) { return ops.Queues(); });
 }
 
+EventStore& MemoryStore::Events() {
+    return impl_->events;
+}
+
+FlowStore& MemoryStore::Flows() {
+    return impl_->flows;
+}
+
 HousekeepReply MemoryStore::Housekeep(const HousekeepRequest& request) {
-    return impl_->Run([&](Ops& ops) { return ops.Housekeep(request); });
+    HousekeepReply reply = impl_->Run([&](Ops& ops) { return ops.Housekeep(request); });
+    if (request.history) reply.more |= impl_->flows.Tidy(request.limit) >= request.limit;
+    return reply;
 }
 
 std::vector<CheckFinding> MemoryStore::Check() {
@@ -282,6 +415,18 @@ Result<std::unique_ptr<Transaction>> MemoryStore::Borrow(void*) {
         Code::kInvalid,
         "the memory store has no connections to borrow; write through Write() instead"
     );
+}
+
+ResourceStore& MemoryStore::Resources() {
+    return impl_->resources;
+}
+
+ScheduleStore& MemoryStore::Schedules() {
+    return *impl_->scheduling;
+}
+
+ResultStore& MemoryStore::Results() {
+    return impl_->results;
 }
 
 std::unique_ptr<Store> MakeMemoryStore(base::Clock& clock, base::Random& random) {

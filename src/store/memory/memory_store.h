@@ -38,6 +38,7 @@ public:
     void PublishTypes(std::span<const TypeDefaults> types) override;
     std::vector<TypeRecord> Types() override;
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override;
+    std::vector<SubmitReply> SubmitAll(std::span<const NewTask> tasks) override;
     NodeId OpenSession(const NewSession& session) override;
     RenewReply Renew(const RenewRequest& request) override;
     void CloseSession(SessionId session) override;
@@ -59,16 +60,22 @@ public:
     TaskPage List(const ListRequest& request) override;
     std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter) override;
     std::vector<AttemptRecord> Attempts(TaskId task) override;
+    std::vector<WaitMember> Waited(TaskId task) override;
     std::vector<AuditEntry> Audit(const AuditRequest& request) override;
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) override;
     std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor)
         override;
     std::vector<QueueRecord> Queues() override;
+    EventStore& Events() override;
+    FlowStore& Flows() override;
     HousekeepReply Housekeep(const HousekeepRequest& request) override;
     std::vector<CheckFinding> Check() override;
     Result<void> Write(const std::function<Result<void>(Transaction&)>& work) override;
     Result<std::unique_ptr<Transaction>> Borrow(void* native_connection) override;
+    ScheduleStore& Schedules() override;
+    ResourceStore& Resources() override;
+    ResultStore& Results() override;
 
 private:
     struct Impl;

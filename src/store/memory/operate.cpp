@@ -10,7 +10,12 @@ CancelReply Ops::Cancel(TaskId id, std::string_view actor, std::string_view reas
     Task* task = Find(id);
     if (task == nullptr) return {CancelReply::Kind::kNotFound, State::kOpen};
     TaskRecord& record = task->record;
-    if (IsTerminal(record.state)) return {CancelReply::Kind::kAlreadyTerminal, record.state};
+    if (IsTerminal(record.state)) {
+        if (task->order_no == 0) return {CancelReply::Kind::kAlreadyTerminal, record.state};
+        // Dead, with others waiting behind it: its turn is over.
+        LeaveOrder(*task);
+        return {CancelReply::Kind::kCancelled, record.state};
+    }
 
     std::string why(reason);
     if (why.empty()) why = "cancelled by " + std::string(actor);
@@ -23,6 +28,18 @@ CancelReply Ops::Cancel(TaskId id, std::string_view actor, std::string_view reas
     Move(*task, Event::kCancel, {.actor = actor, .reason = why});
     record.reason = why;
     return {CancelReply::Kind::kCancelled, record.state};
+}
+
+CancelReply Ops::CancelTree(TaskId id, std::string_view actor, std::string_view reason) {
+    std::vector<TaskId> below = Descendants(id);
+    CancelReply reply = Cancel(id, actor, reason);
+    for (TaskId task : below) {
+        CancelReply one = Cancel(task, actor, WhyBelowCancelled(id));
+        bool stopped =
+            one.kind == CancelReply::Kind::kCancelled || one.kind == CancelReply::Kind::kRequested;
+        reply.descendants += stopped ? 1 : 0;
+    }
+    return reply;
 }
 
 RetryReply Ops::Retry(TaskId id, std::string_view actor) {
@@ -47,6 +64,8 @@ RetryReply Ops::Retry(TaskId id, std::string_view actor) {
         record.suspect = false;
         record.cancel_requested = false;
         record.start_by.reset();
+        record.stage = Stage::kStart;
+        task->wait.reset();
     }
     Move(*task, Event::kOperatorRetry, {.actor = actor});
     record.reason.clear();

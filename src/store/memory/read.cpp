@@ -1,6 +1,7 @@
 // Looking at tasks: live and finished alike.
 #include <algorithm>
 
+#include "store/finished.h"
 #include "store/memory/ops.h"
 
 namespace stint::store::memory {
@@ -80,13 +81,22 @@ std::vector<AuditEntry> Ops::Audit(const AuditRequest& request) {
 
 std::vector<FinishedTask> Ops::Finished(std::span<const TaskId> tasks) {
     std::vector<FinishedTask> finished;
+    std::size_t bytes = 0;
     for (TaskId id : tasks) {
+        if (bytes >= limits::kFinishedBytes) break;
         auto found = data_.finished.find(id);
         if (found == data_.finished.end()) continue;
         const TaskRecord& record = found->second.record;
         finished.push_back(
-            {id, record.state, record.output, record.error, record.reason, record.warning}
+            {id,
+             record.type,
+             record.state,
+             record.output,
+             record.error,
+             record.reason,
+             record.warning}
         );
+        bytes += BytesOf(finished.back());
     }
     return finished;
 }

@@ -29,6 +29,7 @@ NodeId Ops::OpenSession(const NewSession& session) {
         .running = 0,
         .queues = session.queues,
         .types = session.types,
+        .labels = session.labels,
         .version = session.version,
         .started_at = now_,
         .renewed_at = now_,

@@ -1,8 +1,13 @@
 // Ending attempts: by their holder, or from outside.
+#include <utility>
+
 #include "base/check.h"
 #include "base/planted_bug.h"
 #include "base/result.h"
+#include "model/placement.h"
+#include "store/claimer_offer.h"
 #include "store/memory/ops.h"
+#include "store/result_rules.h"
 
 namespace stint::store::memory {
 
@@ -29,6 +34,8 @@ Event EventOf(Kind kind) {
             return Event::kBackground;
         case Kind::kCancelled:
             return Event::kCancel;
+        case Kind::kBlocked:
+            return Event::kBlock;
     }
     base::CheckFailed(__FILE__, __LINE__, "EventOf", "not a kind");
 }
@@ -59,19 +66,57 @@ Disposition Ops::Decide(Task& task, const Settlement& settlement) {
         if (crash.event == Event::kQuarantine) return crash;
     }
     Event event = EventOf(settlement.kind);
-    return {event, *Next(State::kInProgress, event), settlement.delay, settlement.reason};
+    Duration delay = settlement.delay;
+    if (event == Event::kSnooze && SignalCame(record.id)) {
+        delay = Duration::zero();
+        opened_.push_back(record.queue);
+    }
+    return {event, *Next(State::kInProgress, event), delay, settlement.reason};
+}
+
+ItemCounts Ops::ItemsOf(TaskId task) const {
+    auto found = data_.results.of.find(task);
+    return found == data_.results.of.end() ? ItemCounts{} : found->second.counts;
 }
 
 SettleReply Ops::Settle(const Settlement& settlement) {
     Task* found = Find(settlement.task);
     if (found == nullptr) return {SettleReply::Kind::kLost, State::kOpen};
     if (!Holds(*found, settlement)) return {SettleReply::Kind::kLost, found->record.state};
+    const ItemCounts items = ItemsOf(settlement.task);
+    if (items.errors == 0) return Settle(*found, settlement);
+    Settlement heard = settlement;
+    HearItems(items, found->record.retry, found->record.attempt, heard);
+    return Settle(*found, heard);
+}
 
-    Task& task = *found;
+SettleReply Ops::Settle(Task& task, const Settlement& settlement) {
     TaskRecord& record = task.record;
     const LeaseToken token = task.token;
+    if (auto valid = CheckResources(settlement); !valid) {
+        return {SettleReply::Kind::kRefused, State::kInProgress, valid.error().message, {}};
+    }
     Disposition what = Decide(task, settlement);
+    if (what.to == State::kBlocked) {
+        Data before = data_;
+        std::size_t commits = commits_.size();
+        if (auto made = BlockOn(task, settlement); !made) {
+            data_ = std::move(before);
+            commits_.resize(commits);
+            return {SettleReply::Kind::kRefused, State::kInProgress, made.error().message, {}};
+        }
+    }
     if (settlement.crashed) task.attempts.back().alone = true;
+    if (!settlement.unavailable.empty()) {
+        data_.resources.Report(
+            ResourceName(settlement.unavailable),
+            EvidenceOf(settlement, record.type, record.node, now_),
+            settlement.closed_for
+        );
+    }
+    if (settlement.needs && what.event == Event::kRelease) {
+        record.placement.needs = Together(record.placement.needs, *settlement.needs);
+    }
     EndAttempt(
         task,
         {.end = settlement.crashed ? AttemptEnd::kCrashed : settlement.end,
@@ -86,7 +131,9 @@ SettleReply Ops::Settle(const Settlement& settlement) {
     record.reason = what.reason;
     if (settlement.error) record.error = settlement.error;
     bool refunded = what.event == Event::kSnooze ||
-                    (what.event == Event::kRelease && !Planted(Bug::kDrainBurnsAttempt));
+                    (what.event == Event::kBlock && !Planted(Bug::kBlockBurnsAttempt)) ||
+                    (what.event == Event::kRelease && !Planted(Bug::kDrainBurnsAttempt) &&
+                     !(Planted(Bug::kBreakerBurnsAttempt) && !settlement.unavailable.empty()));
     if (refunded) --record.attempt;
     if (what.event != Event::kRelease && !settlement.crashed) record.suspect = false;
     if (Planted(Bug::kCancelForgotten)) record.cancel_requested = false;
@@ -95,6 +142,12 @@ SettleReply Ops::Settle(const Settlement& settlement) {
         record.output = settlement.output;
         record.warning = settlement.warning;
         record.error.reset();
+    } else if (what.to == State::kBlocked) {
+        record.expires_at.reset();
+        task.token = {};
+        EndWaitIfOver(task);
+        OpenForFreed();
+        return {SettleReply::Kind::kAccepted, record.state, {}, std::exchange(opened_, {})};
     } else if (what.to == State::kBackground) {
         record.expires_at.reset();
         if (what.delay > Duration::zero()) record.expires_at = now_ + what.delay;
@@ -102,7 +155,8 @@ SettleReply Ops::Settle(const Settlement& settlement) {
         Wait(task, now_ + what.delay);
         record.reason.clear();
     }
-    return {SettleReply::Kind::kAccepted, what.to};
+    OpenForFreed();
+    return {SettleReply::Kind::kAccepted, what.to, {}, std::exchange(opened_, {})};
 }
 
 Result<State> Ops::FinishBackground(const BackgroundFinish& finish) {
@@ -119,22 +173,23 @@ Result<State> Ops::FinishBackground(const BackgroundFinish& finish) {
             StateName(record.state)
         );
     }
-    if (finish.token && *finish.token != task->token) {
+    bool fenced = finish.token && !Planted(Bug::kCompletionUnfenced);
+    if (fenced && *finish.token != task->token) {
         return MakeError(
             Code::kLeaseLost, "task {} is in background under another token", finish.task.value()
         );
     }
-    Disposition what{Event::kComplete, State::kComplete, Duration::zero(), {}};
-    if (!finish.success) {
-        what = DecideFailure(record.retry, record.attempt, finish.error, finish.jitter);
-        record.error = finish.error;
-    }
+    const HeardFinish heard =
+        HearFinish(finish, ItemsOf(finish.task), record.retry, record.attempt);
+    const Disposition& what = heard.what;
+    if (heard.error) record.error = heard.error;
     std::string reason = what.reason;
     if (!finish.token) reason += reason.empty() ? "override" : " (override)";
     Move(*task, what.event, {.actor = finish.actor, .reason = reason});
     record.reason = what.reason;
     if (what.to == State::kComplete) {
         record.output = finish.output;
+        record.warning = heard.warning;
         record.error.reset();
     } else if (what.to == State::kError) {
         Wait(*task, now_ + what.delay);

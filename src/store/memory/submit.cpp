@@ -5,6 +5,8 @@
 #include "base/planted_bug.h"
 #include "base/result.h"
 #include "base/text.h"
+#include "model/batch_order.h"
+#include "model/placement.h"
 #include "store/memory/ops.h"
 
 namespace stint::store::memory {
@@ -17,6 +19,11 @@ Time DueAt(const NewTask& task, Time now) {
     if (task.debounce) return now + task.debounce->wait;
     if (task.delay) return now + *task.delay;
     return task.run_at.value_or(now);
+}
+
+// Its first attempt is still to come, or to be made again.
+bool NotStarted(const Task& task) {
+    return IsWaiting(task.record.state) && task.record.stage == Stage::kStart;
 }
 
 SubmitReply Refused(Kind kind, TaskId id, std::string message) {
@@ -33,6 +40,7 @@ TaskId Ops::ReserveIds(int count) {
 }
 
 std::vector<SubmitReply> Ops::Submit(std::span<const NewTask> tasks) {
+    if (AnyAfter(tasks) && tasks.size() <= limits::kSubmitBatch) return SubmitInOrder(tasks);
     std::vector<SubmitReply> replies;
     for (const NewTask& task : tasks) {
         if (tasks.size() > limits::kSubmitBatch) {
@@ -44,13 +52,41 @@ std::vector<SubmitReply> Ops::Submit(std::span<const NewTask> tasks) {
                 )
             ));
         } else {
-            replies.push_back(SubmitOne(task));
+            replies.push_back(SubmitOne(task, {}));
         }
     }
     return replies;
 }
 
-SubmitReply Ops::SubmitOne(const NewTask& task) {
+std::vector<SubmitReply> Ops::SubmitAll(std::span<const NewTask> tasks) {
+    Data before = data_;
+    std::size_t commits = commits_.size();
+    std::vector<SubmitReply> replies = Submit(tasks);
+    if (RefuseAll(replies)) {
+        before.next_id = data_.next_id;  // somebody may have seen them
+        data_ = std::move(before);
+        commits_.resize(commits);
+    }
+    return replies;
+}
+
+// Some wait for others of the same batch, which they name by the ids that were reserved for them.
+std::vector<SubmitReply> Ops::SubmitInOrder(std::span<const NewTask> tasks) {
+    std::vector<SubmitReply> replies(tasks.size());
+    Beside beside;
+    BatchOrder batch = OrderOf(tasks);
+    for (const auto& [i, why] : batch.refused) {
+        replies[i] = Refused(Kind::kInvalid, {}, why);
+        beside[tasks[i].id] = replies[i];
+    }
+    for (std::size_t i : batch.order) {
+        replies[i] = SubmitOne(tasks[i], beside);
+        if (tasks[i].id.valid()) beside[tasks[i].id] = replies[i];
+    }
+    return replies;
+}
+
+SubmitReply Ops::SubmitOne(const NewTask& task, const Beside& beside) {
     if (auto valid = Validate(task); !valid) {
         return Refused(Kind::kInvalid, {}, valid.error().message);
     }
@@ -62,6 +98,12 @@ SubmitReply Ops::SubmitOne(const NewTask& task) {
     if (known) {
         if (known->accepted()) Remember(task, hash, *known);
         return *known;
+    }
+    std::vector<WaitMember> members;
+    if (task.after) {
+        auto found = MembersOf(task.after->on, task.tenant, beside);
+        if (!found) return Refused(Kind::kInvalid, {}, "after names " + found.error().message);
+        members = *found;
     }
     Resolved resolved = Resolve(task, TypeOf(task.type));
     auto queue = data_.queues.find(resolved.queue);
@@ -81,6 +123,7 @@ SubmitReply Ops::SubmitOne(const NewTask& task) {
     }
     SubmitReply reply = Insert(task, resolved);
     Remember(task, hash, reply);
+    if (task.after && !StartAfter(reply.id, *task.after, std::move(members))) reply.due_now = false;
     return reply;
 }
 
@@ -134,7 +177,7 @@ std::optional<SubmitReply> Ops::KnownByUnique(const NewTask& task) {
             )
         );
     }
-    if (task.unique_policy == UniquePolicy::kReplaceIfNotStarted && IsWaiting(live->record.state)) {
+    if (task.unique_policy == UniquePolicy::kReplaceIfNotStarted && NotStarted(*live)) {
         return Replace(*live, task, DueAt(task, now_));
     }
     return SubmitReply{.kind = Kind::kExisting, .id = found->second};
@@ -153,7 +196,7 @@ std::optional<SubmitReply> Ops::KnownByDebounce(const NewTask& task) {
     return Replace(*waiting, task, due_at);
 }
 
-// A waiting task takes over a new request: everything but its identity and its history.
+// A waiting task takes over a new request: everything but its identity, its turn and its history.
 SubmitReply Ops::Replace(Task& waiting, const NewTask& task, Time due_at) {
     Resolved resolved = Resolve(task, TypeOf(task.type));
     TouchQueue(resolved.queue);
@@ -169,6 +212,8 @@ SubmitReply Ops::Replace(Task& waiting, const NewTask& task, Time due_at) {
     record.start_by = task.start_by;
     record.tags = task.tags;
     record.due_at = due_at;
+    record.placement.needs = resolved.placement.needs;
+    record.placement.labels = resolved.placement.labels;
     waiting.explicit_mask = ExplicitMask(task);
     return {
         .kind = Kind::kReplaced,
@@ -205,6 +250,7 @@ SubmitReply Ops::Insert(const NewTask& task, const Resolved& resolved) {
     record.created_at = now_;
     record.start_by = task.start_by;
     record.due_at = DueAt(task, now_);
+    Place(added, resolved.placement);
     CHECK(Next(std::nullopt, Event::kSubmit) == record.state);
     Audit(added, std::nullopt, Event::kSubmit, {.actor = task.actor});
     return {
@@ -262,6 +308,10 @@ void Ops::ApplyDefaults(Task& task, const TypeDefaults& defaults) {
     if (!given(kExplicitRetry)) {
         record.retry = defaults.retry;
         record.max_attempts = defaults.retry.max_attempts;
+    }
+    if (record.placement.needs.empty()) record.placement.needs = Canonical(defaults.needs);
+    if (record.placement.labels.empty()) {
+        record.placement.labels = CanonicalLabels(defaults.labels);
     }
     record.type_known = true;
     TouchQueue(record.queue);

@@ -3,6 +3,8 @@
 
 #include "base/check.h"
 #include "base/planted_bug.h"
+#include "store/claimer_offer.h"
+#include "store/memory/event_ops.h"
 #include "store/memory/ops.h"
 
 namespace stint::store::memory {
@@ -25,13 +27,17 @@ void Ops::Move(Task& task, Event event, const Why& why) {
 
     const TaskId id = task.record.id;
     task.record.state = *to;
+    if (from == State::kBlocked) task.record.waiting_for = 0;  // by whichever way it went on
     Audit(task, from, event, why);
     if (IsTerminal(*to) && !IsTerminal(from)) {
         data_.finished.insert(data_.live.extract(id));
         Finish(task);
+        EndOrder(task);
+        TellWaiters(task);
     } else if (!IsTerminal(*to) && IsTerminal(from)) {
         data_.live.insert(data_.finished.extract(id));
         task.record.finished_at.reset();
+        JoinOrder(task);
     }
 }
 
@@ -77,6 +83,7 @@ void Ops::Finish(Task& task) {
     if (!record.unique_key.empty() && !Planted(Bug::kUniqueKeyNotReleased)) data_.unique.erase(key);
     auto burst = data_.debounce.find({record.tenant, record.type, task.debounce_key});
     if (burst != data_.debounce.end() && burst->second == record.id) data_.debounce.erase(burst);
+    if (record.state == State::kComplete) EventOps(*this, data_, now_).TaskComplete(record);
 }
 
 void Ops::EndAttempt(Task& task, const Ending& ending) {
@@ -93,6 +100,10 @@ void Ops::EndAttempt(Task& task, const Ending& ending) {
     task.record.progress.reset();
     task.deadline.reset();
     task.alone = false;
+    // Every way out of a lease comes by here.
+    if (Planted(Bug::kSlotLeakedOnReclaim) && ending.end == AttemptEnd::kCrashed) return;
+    NoteFreed(task.record.id);
+    data_.resources.Release(task.record.id, OutcomeOf(ending.end));
 }
 
 void Ops::CountCrash(Task& task) {

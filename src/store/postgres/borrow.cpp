@@ -59,6 +59,17 @@ private:
             }
         }
     }
+    template <class Work>
+    auto WithCurrentTypes(Work&& work) {
+        for (int tries = 1;; ++tries) {
+            try {
+                return work();
+            } catch (const OutdatedTypes& outdated) {
+                if (tries == kTypeTries) throw Unavailable(outdated.what());
+                store_.catalog().ReloadTypes();
+            }
+        }
+    }
     void GoBack() {
         try {
             connection_.Query(kBack, {}, postgres::Commits::kNo);
@@ -70,20 +81,17 @@ private:
 
 public:
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
-        for (int tries = 1;; ++tries) {
-            try {
-                return Step([&](pg::Transaction& transaction) {
-                    return store_.SubmitIn(transaction, tasks);
-                });
-            } catch (const OutdatedTypes& outdated) {
-                if (tries == kTypeTries) throw Unavailable(outdated.what());
-                store_.catalog().ReloadTypes();
-            }
-        }
+        return WithCurrentTypes([&] {
+            return Step([&](pg::Transaction& transaction) {
+                return store_.SubmitIn(transaction, tasks);
+            });
+        });
     }
     SettleReply Settle(const Settlement& settlement) override {
-        return Step([&](pg::Transaction& transaction) {
-            return store_.SettleIn(transaction, {&settlement, 1}).at(0);
+        return WithCurrentTypes([&] {
+            return Step([&](pg::Transaction& transaction) {
+                return store_.SettleIn(transaction, {&settlement, 1}).at(0);
+            });
         });
     }
     void* native() override { return connection_.native(); }
@@ -101,7 +109,8 @@ Result<void> PostgresStore::Write(const std::function<Result<void>(store::Transa
     try {
         postgres::Pool::Loan loan = db_.LendToHost();
         TransactionOptions options;
-        options.statement_timeout = {};  // the caller's statements are the caller's business
+        options.statement_timeout = {};  // the caller's statements are the caller's business,
+        options.idle_timeout = {};       // and so is what it does between them
         Transaction transaction(*loan, options);
         transaction.Begin();
         JoinedTransaction joined(*this, transaction);

@@ -23,6 +23,7 @@ int Catalog::LaneId(const Lane& lane) {
     names.Text(lane.queue);
     Params all;
     all.Text(lane.queue).Text(lane.type).Number(lane.tenant).Int4(lane.priority).Bool(lane.suspect);
+    all.Text(lane.placement);
     int id = db_.RunAside([&](Transaction& transaction) {
         transaction.Defer(db_.sql.queue_make, names);
         return static_cast<int>(transaction.Query(db_.sql.lane_make, all).Int(0, 0));
@@ -84,7 +85,8 @@ Lane Catalog::LaneOf(int id) {
         rows.Text(0, 1),
         TenantId(rows.Int(0, 2)),
         static_cast<int>(rows.Int(0, 3)),
-        rows.Bool(0, 4)};
+        rows.Bool(0, 4),
+        rows.Text(0, 5)};
     Learn(id, lane);
     return lane;
 }

@@ -22,6 +22,7 @@ struct Lane {
     TenantId tenant = kDefaultTenant;
     int priority = 0;
     bool suspect = false;
+    std::string placement = {};  // needs and labels as text; empty for none
     friend auto operator<=>(const Lane&, const Lane&) = default;
 };
 

@@ -63,9 +63,11 @@ std::vector<Facts> ReadFacts(const Rows& rows) {
 
 void Changes::LeaveLease(const Facts& facts) {
     leaving_.emplace_back(KeyOf(facts.token), facts.id);
+    if ((facts.flags & kHoldsSlots) != 0) released_.emplace(facts.id, AttemptEnd::kLost);
 }
 
 void Changes::AddAttempt(const Facts& facts, const Evidence& evidence, State to) {
+    if ((facts.flags & kHoldsSlots) != 0) released_[facts.id] = evidence.end;
     attempts_.push_back({facts, evidence, to});
 }
 void Changes::AddWaiting(const Waiting& waiting) {
@@ -73,6 +75,8 @@ void Changes::AddWaiting(const Waiting& waiting) {
 }
 void Changes::AddFinish(const Finish& finish) {
     CHECK(IsTerminal(finish.state));
+    bool held = finish.evidence && (finish.after.flags & kHoldsSlots) != 0;
+    if (held) released_[finish.after.id] = finish.evidence->end;
     finished_.push_back(finish);
 }
 void Changes::AddOutside(const Outside& outside) {
@@ -85,7 +89,7 @@ void Changes::AddAudit(Entry entry) {
     audit_.push_back(std::move(entry));
 }
 
-void Changes::Defer(Transaction& transaction, const Sql& sql) {
+void Changes::Defer(Transaction& transaction, const Sql& sql) const {
     if (!leaving_.empty()) {
         std::vector<std::int64_t> keys, tasks;
         for (const auto& [key, task] : leaving_) {
@@ -170,7 +174,7 @@ Params Changes::WaitingParams() const {
         CHECK(after.state == State::kOpen || after.state == State::kError);
         task.array.Int(after.id.value());
         lane.array.Int(after.lane);
-        flags.array.Int((after.flags & ~(kCancelAsked | kAlone)) | kHasPast);
+        flags.array.Int((after.flags & ~(kCancelAsked | kAlone | kHoldsSlots)) | kHasPast);
         due.array.At(row.due);
         ready.array.Bool(row.ready());
         pos.array.Int(after.pos);

@@ -4,6 +4,7 @@
 // read under lock, the model decides, and Changes writes all of it in batches, audit included.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "store/postgres/catalog.h"
 #include "store/postgres/db.h"
 #include "store/postgres/records.h"
+#include "store/resources.h"
 
 namespace stint::store::pg {
 
@@ -71,6 +73,18 @@ public:
     };
     void AddWaiting(const Waiting& waiting);
 
+    // A resource does not work, as an attempt found.
+    struct Report {
+        std::string resource;
+        BreakerEvidence evidence;
+        Duration closed_for{};
+    };
+    void AddReport(Report report) { reports_.push_back(std::move(report)); }
+    const std::vector<Report>& reports() const { return reports_; }
+    // Those that held resources, and how their attempts ended.
+    const std::map<TaskId, AttemptEnd>& released() const { return released_; }
+    void AddReleased(std::map<TaskId, AttemptEnd> released) { released_.merge(released); }
+
     struct Finish {
         Facts after;
         State state = State::kDead;
@@ -105,10 +119,11 @@ public:
     void AddAudit(Entry entry);
 
     // Sends everything with the transaction's next statement or commit.
-    void Defer(Transaction& transaction, const Sql& sql);
+    void Defer(Transaction& transaction, const Sql& sql) const;
     // Which tasks are made ready: their places may lie below what claims of this process start
     // from.
     const std::vector<Waiting>& waiting() const { return waiting_; }
+    const std::vector<Finish>& finished() const { return finished_; }
 
 private:
     struct AttemptRow {
@@ -129,6 +144,8 @@ private:
     std::vector<Finish> finished_;
     std::vector<Outside> outside_;
     std::vector<Entry> audit_;
+    std::map<TaskId, AttemptEnd> released_;
+    std::vector<Report> reports_;
 };
 
 }  // namespace stint::store::pg

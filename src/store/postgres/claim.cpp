@@ -5,16 +5,13 @@
 #include "base/check.h"
 #include "base/test_point.h"
 #include "base/text.h"
+#include "model/placement.h"
+#include "store/claimer_offer.h"
+#include "store/postgres/claim_rows.h"
 #include "store/postgres/statements.h"
 #include "store/postgres/store_impl.h"
 
 namespace stint::store::pg {
-
-struct Taken {
-    Lease lease;
-    int lane;
-    std::int64_t position;
-};
 
 namespace {
 
@@ -24,6 +21,8 @@ constexpr int kPromoteAtLeast = 100;
 Duration Until(Time due, Time now) {
     return std::chrono::ceil<Duration>(due - now);
 }
+
+}  // namespace
 
 // One row of the answer tells what its lanes and policies are.
 void LearnNames(const Rows& rows, bool suspects, Catalog& catalog) {
@@ -45,7 +44,7 @@ void LearnNames(const Rows& rows, bool suspects, Catalog& catalog) {
     }
 }
 
-Taken ReadLease(const Rows& rows, int i, Catalog& catalog) {
+Taken ReadLease(const Rows& rows, int i, int order, Catalog& catalog) {
     Taken taken;
     taken.lane = static_cast<int>(rows.Int(i, 4));
     taken.position = rows.Int(i, 5);
@@ -57,6 +56,7 @@ Taken ReadLease(const Rows& rows, int i, Catalog& catalog) {
     lease.queue = lane.queue;
     lease.priority = lane.priority;
     lease.alone = (rows.Int(i, 6) & kAlone) != 0;
+    lease.stage = StageOf(static_cast<int>(rows.Int(i, 6)));
     lease.token = TokenOf(rows.Int(i, 7), rows.Int(i, 8));
     lease.claimed_at = rows.At(i, 9);
     lease.attempt = static_cast<int>(rows.Int(i, 10));
@@ -68,10 +68,13 @@ Taken ReadLease(const Rows& rows, int i, Catalog& catalog) {
     lease.timeout = Duration(rows.Int(i, 16));
     lease.input = rows.Text(i, 17);
     lease.idempotency_key = "task-" + lease.task.ToString();
+    lease.placement = PlacementOf(lane.placement);
+    if (!rows.IsNull(i, order)) {
+        lease.placement.order_key = rows.Text(i, order);
+        lease.placement.on_failed_head = static_cast<OnFailedHead>(rows.Int(i, order + 1));
+    }
     return taken;
 }
-
-}  // namespace
 
 Params ClaimerParams(const ClaimRequest& request) {
     Params params;
@@ -88,8 +91,19 @@ Params PromoteParams(const ClaimRequest& request, int limit) {
     return params;
 }
 
+void AddMarks(Params& params, const Marks::Snapshot& marks) {
+    ArrayOf lanes(oid::kInt4);
+    for (int lane : marks.lanes) lanes.Int(lane);
+    lanes.AddTo(params);
+    AddInts(params, marks.positions);
+}
+
 Params ClaimParams(
-    const ClaimRequest& request, int limit, const Marks::Snapshot& marks, base::Random& random
+    const ClaimRequest& request,
+    int limit,
+    const Marks::Snapshot& marks,
+    base::Random& random,
+    bool with_marks
 ) {
     Params params = ClaimerParams(request);
     params.Int4(limit);
@@ -100,23 +114,53 @@ Params ClaimParams(
     for (int i = 0; i < limit; ++i) secrets.push_back(static_cast<std::int64_t>(random.Next() | 1));
     AddInts(params, keys);
     AddInts(params, secrets);
-    ArrayOf lanes(oid::kInt4);
-    for (int lane : marks.lanes) lanes.Int(lane);
-    lanes.AddTo(params);
-    AddInts(params, marks.positions);
+    if (with_marks) AddMarks(params, marks);
+    return params;
+}
+
+Params IdleParams(const ClaimRequest& request, const Marks::Snapshot& marks, Duration ahead) {
+    Params params = ClaimerParams(request);
+    AddMarks(params, marks);
+    params.Int(ahead.count());
     return params;
 }
 
 // An idle worker asks one small question per poll. True: there is nothing to claim, and `reply`
 // says so.
 bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& reply) {
-    Rows rows = db_.ReadVital(db_.sql.claim_idle, ClaimerParams(request));
+    base::Clock& clock = base::SystemClock();
+    base::Instant begun = clock.Now();
+    Marks::Snapshot marks = marks_.Idle(begun);
+    Rows rows = db_.ReadVital(db_.sql.claim_idle, IdleParams(request, marks, kQuietAhead));
     reply.session_live = rows.Bool(0, 1);
     if (!reply.session_live) return true;
     if (rows.Bool(0, 2)) return false;
+    marks_.Looked(marks, begun, clock.Now(), false);
     if (!rows.IsNull(0, 3)) reply.next_due = Until(rows.At(0, 3), rows.At(0, 0));
     reply.suspects_waiting = rows.Bool(0, 4);
+    Quiet quiet{
+        .seen = begun,
+        .schedules = rows.Bool(0, 5),
+        .events = rows.Bool(0, 6),
+        .leases = rows.Bool(0, 7),
+        .deletions = rows.Bool(0, 8),
+        .deadlines = rows.Bool(0, 9)};
+    std::lock_guard guard(quiet_mutex_);
+    quiet_ = quiet;
     return true;
+}
+
+std::optional<Quiet> PostgresStore::LastQuiet() {
+    std::lock_guard guard(quiet_mutex_);
+    return quiet_;
+}
+
+std::vector<std::pair<int, std::int64_t>> PlacesOf(const Rows& promoted) {
+    std::vector<std::pair<int, std::int64_t>> places;
+    for (int i = 0; i < promoted.size(); ++i) {
+        places.emplace_back(static_cast<int>(promoted.Int(i, 0)), promoted.Int(i, 1));
+    }
+    return places;
 }
 
 // The next look begins behind what could not be taken. True: further than any look so far.
@@ -153,8 +197,12 @@ bool PostgresStore::ClaimOnce(
     // them.
     base::TestPoint("store_postgres.claimed");
     const Rows& found = rows[1];
+    const bool special = found.Bool(0, 27);
+    special_ = special;
     bool to_the_end = found.IsNull(0, 25);
-    if (marks.lanes.empty()) marks_.Rescanned(begun, clock.Now(), to_the_end);
+    int took = 0;
+    while (took < found.size() && !found.IsNull(took, 3)) ++took;
+    if (!special) marks_.Looked(marks, begun, clock.Now(), to_the_end && took == limit);
     reply.session_live = found.Bool(0, 0);
     reply.suspects_waiting = found.Bool(0, 1);
     reply.next_due.reset();
@@ -163,14 +211,13 @@ bool PostgresStore::ClaimOnce(
         reply.next_due = Duration::zero();
     }
     LearnNames(found, request.suspect, catalog_);
-    for (int i = 0; i < found.size() && !found.IsNull(i, 3); ++i) {
-        taken.push_back(ReadLease(found, i, catalog_));
+    for (int i = 0; i < took; ++i) {
+        taken.push_back(ReadLease(found, i, 28, catalog_));
         marks_.Advance(taken.back().lane, taken.back().position);
     }
     // After the above: what has become due may lie below what was taken.
-    for (int i = 0; i < rows[0].size(); ++i) {
-        marks_.Lower(static_cast<int>(rows[0].Int(i, 0)), rows[0].Int(i, 1));
-    }
+    marks_.LowerAgain(marks);
+    marks_.Lower(PlacesOf(rows[0]));
     return !rows[0].empty();
 }
 
@@ -178,15 +225,15 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
     base::Clock& clock = base::SystemClock();
     int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
     ClaimReply reply;
-    if (idle_ && NothingToClaim(request, reply)) return reply;
+    if (idle_ && !request.hinted && NothingToClaim(request, reply)) return reply;
     std::vector<Taken> taken;
-    // The second round, if any, looks below the marks, or where what has just become due went.
-    bool promoted = false;
-    for (int round = 0; round < 2; ++round) {
-        bool by_marks = round == 0 || promoted;
-        Marks::Snapshot marks = by_marks ? marks_.Current(clock.Now()) : Marks::Snapshot();
-        bool everywhere = marks.lanes.empty();
+    // The second round, if any, looks deeper, or where what has just become due went.
+    Marks::Snapshot marks = marks_.Current(clock.Now());
+    // What needs more than its turn needs a plan.
+    auto to_plan = [&] { return special_ || HasRoomLimits(request); };
+    for (int round = 0; round < 2 && !to_plan(); ++round) {
         int wanted = limit - static_cast<int>(taken.size());
+        bool promoted = false;
         try {
             promoted = ClaimOnce(request, wanted, marks, reply, taken);
         } catch (const CommitUnknown&) {
@@ -197,10 +244,28 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
         }
         bool enough = static_cast<int>(taken.size()) >= limit || !reply.session_live ||
                       reply.next_due == Duration::zero();
-        if (everywhere || enough) break;
-        if (!promoted && !marks_.RescanNow(clock.Now())) break;
+        if (marks.everywhere() || enough) break;
+        if (promoted) {
+            marks = marks_.Current(clock.Now());
+            continue;
+        }
+        // What was found is not kept waiting for another look; that is for one of the next claims.
+        if (!taken.empty()) {
+            if (marks.depth == Marks::Depth::kMarks) marks_.Owe();
+            break;
+        }
+        auto deeper = marks_.Deeper(clock.Now(), marks.depth);
+        if (!deeper) break;
+        marks = std::move(*deeper);
+    }
+    if (to_plan()) {
+        ClaimPlanned(request, limit - static_cast<int>(taken.size()), reply, taken);
     }
     idle_ = taken.empty();
+    if (!taken.empty()) {
+        std::lock_guard guard(quiet_mutex_);
+        quiet_.reset();
+    }
     std::sort(taken.begin(), taken.end(), [](const Taken& a, const Taken& b) {
         return std::pair(-a.lease.priority, a.position) < std::pair(-b.lease.priority, b.position);
     });

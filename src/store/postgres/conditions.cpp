@@ -17,21 +17,25 @@ using model::Condition;
 constexpr int kNeedNoQuestion = 3;  // eligible, not waiting, cancel requested
 
 const std::array kConditions = {
-    ConditionSql{Condition::kNotDue, Stage::kDue, conditions::k_not_due},
-    ConditionSql{Condition::kStartByPassed, Stage::kTask, conditions::k_start_by_passed},
-    ConditionSql{Condition::kQueuePaused, Stage::kLane, conditions::k_queue_paused},
-    ConditionSql{Condition::kQueueNotServed, Stage::kLane, conditions::k_queue_not_served},
-    ConditionSql{Condition::kTypeNotHandled, Stage::kLane, conditions::k_type_not_handled},
+    ConditionSql{Condition::kNotDue, Sieve::kDue, conditions::k_not_due},
+    ConditionSql{Condition::kStartByPassed, Sieve::kTask, conditions::k_start_by_passed},
+    ConditionSql{Condition::kQueuePaused, Sieve::kLane, conditions::k_queue_paused},
+    ConditionSql{Condition::kQueueNotServed, Sieve::kLane, conditions::k_queue_not_served},
+    ConditionSql{Condition::kTypeNotHandled, Sieve::kLane, conditions::k_type_not_handled},
     ConditionSql{
-        Condition::kSuspectMustBeAlone, Stage::kAlone, conditions::k_suspect_must_be_alone},
-    ConditionSql{Condition::kSessionNotLive, Stage::kSession, conditions::k_session_not_live},
+        Condition::kSuspectMustBeAlone, Sieve::kAlone, conditions::k_suspect_must_be_alone},
+    ConditionSql{Condition::kBehindInOrder, Sieve::kOrder, conditions::k_behind_in_order},
+    ConditionSql{Condition::kSessionNotLive, Sieve::kSession, conditions::k_session_not_live},
 };
-static_assert(kConditions.size() + kNeedNoQuestion == model::kConditionCount);
+// And those that the claim's plan decides.
+static_assert(
+    kConditions.size() + kNeedNoQuestion == static_cast<std::size_t>(Condition::kLabelMissing)
+);
 
-std::string Passes(Stage stage) {
+std::string Passes(Sieve sieve) {
     std::string all;
     for (const ConditionSql& condition : kConditions) {
-        if (condition.stage != stage) continue;
+        if (condition.sieve != sieve) continue;
         all += fmt::format("{}NOT ({})", all.empty() ? "" : " AND ", condition.text);
     }
     return "(" + all + ")";
@@ -52,20 +56,22 @@ std::string Applying() {
 
 }  // namespace
 
-std::string_view StageName(Stage stage) {
-    switch (stage) {
-        case Stage::kSession:
+std::string_view SieveName(Sieve sieve) {
+    switch (sieve) {
+        case Sieve::kSession:
             return "session";
-        case Stage::kLane:
+        case Sieve::kLane:
             return "lane";
-        case Stage::kAlone:
+        case Sieve::kAlone:
             return "alone";
-        case Stage::kDue:
+        case Sieve::kDue:
             return "due";
-        case Stage::kTask:
+        case Sieve::kTask:
             return "task";
+        case Sieve::kOrder:
+            return "order";
     }
-    base::CheckFailed(__FILE__, __LINE__, "StageName", "not a stage");
+    base::CheckFailed(__FILE__, __LINE__, "SieveName", "not a sieve");
 }
 
 std::span<const ConditionSql> Conditions() {
@@ -75,8 +81,8 @@ std::span<const ConditionSql> Conditions() {
 std::string WithConditions(std::string_view text) {
     std::string result(text);
     for (const ConditionSql& condition : kConditions) {
-        std::string word = fmt::format("$passes {}$", StageName(condition.stage));
-        ReplaceAll(result, word, Passes(condition.stage));
+        std::string word = fmt::format("$passes {}$", SieveName(condition.sieve));
+        ReplaceAll(result, word, Passes(condition.sieve));
     }
     ReplaceAll(result, "$applying$", Applying());
     return result;

@@ -73,6 +73,12 @@ std::string Db::Address() {
     });
 }
 
+Rows Db::Once(const postgres::Statement& statement, const Params& params) {
+    return Repeat(Use::kCommon, [&](postgres::Connection& connection) {
+        return connection.Query(statement, params, postgres::Commits::kNo);
+    });
+}
+
 Rows Db::Read(const postgres::Statement& statement, const Params& params) {
     return Repeat(Use::kCommon, [&](postgres::Connection& connection) {
         return connection.Query(statement, params, postgres::Commits::kNo);

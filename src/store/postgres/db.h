@@ -59,6 +59,11 @@ public:
         });
     }
 
+    // One statement that changes something, which is a transaction by itself: where nothing waits
+    // for it and it may happen twice. No settings are sent along, so no time limit but that of the
+    // answer: only for what is bounded.
+    Rows Once(const postgres::Statement& statement, const Params& params = {});
+
     // One statement that reads, without a transaction around it.
     Rows Read(const postgres::Statement& statement, const Params& params = {});
     Rows ReadVital(const postgres::Statement& statement, const Params& params = {});

@@ -22,6 +22,8 @@ std::string Detail(Condition condition, const Rows& rows) {
             return "queue " + base::Quoted(rows.Text(0, 3));
         case Condition::kTypeNotHandled:
             return "type " + base::Quoted(rows.Text(0, 4));
+        case Condition::kBehindInOrder:
+            return "order key " + base::Quoted(rows.Text(0, 5));
         default:
             return {};
     }
@@ -33,7 +35,6 @@ std::vector<Explanation> Reasons(const Rows& rows) {
         auto condition = static_cast<Condition>(number);
         reasons.push_back({condition, Detail(condition, rows)});
     }
-    if (reasons.empty()) reasons.push_back({Condition::kEligible, {}});
     return reasons;
 }
 
@@ -52,7 +53,14 @@ std::vector<Explanation> PostgresStore::Explain(TaskId id, const ClaimRequest& c
         Params params = ClaimerParams(asked);
         params.Number(id);
         Rows rows = db_.Read(db_.sql.explain, params);
-        if (!rows.empty()) return Reasons(rows);
+        if (rows.empty()) continue;
+        std::vector<Explanation> reasons = Reasons(rows);
+        auto lane = static_cast<int>(rows.Int(0, 6));
+        for (Explanation& more : PlanReasons(asked, lane, rows.Int(0, 7), reasons.empty())) {
+            reasons.push_back(std::move(more));
+        }
+        if (reasons.empty()) reasons.push_back({Condition::kEligible, {}});
+        return reasons;
     }
     throw Unavailable(
         "task " + id.ToString() + " was being moved by others at every look; try again"

@@ -8,6 +8,9 @@ namespace stint::store::pg {
 namespace {
 
 constexpr std::size_t kTasksAtOnce = 1'000;
+// How long a leader waits for others, and how fast it forgets how many there were.
+constexpr auto kGatherFor = std::chrono::microseconds{150};
+constexpr double kForget = 0.95;
 // A batch of this size is worth a transaction of its own.
 constexpr std::size_t kLarge = 100;
 
@@ -26,26 +29,46 @@ std::vector<SubmitReply> GroupSubmit::Submit(std::span<const NewTask> tasks) {
     mine.tasks = tasks;
     std::unique_lock lock(mutex_);
     line_.push_back(&mine);
+    usual_ = std::max(usual_, static_cast<double>(++inside_));
+    if (gathering_) gathered_.notify_one();
     base::TestPoint("store_postgres.lined_up");
     while (!mine.done) {
-        if (leading_ >= leaders_ || line_.empty()) {
-            changed_.wait(lock, [&] {
-                return mine.done || (leading_ < leaders_ && !line_.empty());
-            });
+        if (!MayLead()) {
+            mine.wake.wait(lock, [&] { return mine.done || MayLead(); });
             continue;
         }
+        Gather(lock);
         std::vector<Request*> group = TakeGroup();
         ++leading_;
+        CallNext();  // what did not fit
         lock.unlock();
         Lead(group);
         lock.lock();
         --leading_;
-        for (Request* request : group) request->done = true;
-        changed_.notify_all();
+        for (Request* request : group) {
+            request->done = true;
+            // Under the lock: who sees that it is done takes the request away.
+            if (request != &mine) request->wake.notify_one();
+        }
+        CallNext();
     }
+    --inside_;
     lock.unlock();
     if (mine.failure) std::rethrow_exception(mine.failure);
     return std::move(mine.replies);
+}
+
+void GroupSubmit::Gather(std::unique_lock<std::mutex>& lock) {
+    auto wanted = static_cast<std::size_t>(usual_ / leaders_);
+    usual_ *= kForget;
+    if (line_.size() >= wanted) return;
+    gathering_ = true;
+    gathered_.wait_for(lock, kGatherFor, [&] { return line_.size() >= wanted; });
+    gathering_ = false;
+}
+
+void GroupSubmit::CallNext() {
+    if (MayLead()) line_.front()->wake.notify_one();
 }
 
 std::vector<GroupSubmit::Request*> GroupSubmit::TakeGroup() {

@@ -80,6 +80,39 @@ TEST(GroupSubmit, ThoseThatGatherShareATransaction) {
     EXPECT_EQ(gate.calls(), 2);
 }
 
+TEST(GroupSubmit, ManyCallersAndTwoLeadersLoseNobody) {
+    std::atomic<std::size_t> most{0}, transactions{0};
+    GroupSubmit group(
+        [&](std::span<const NewTask> tasks) {
+            ++transactions;
+            std::size_t known = most;
+            while (known < tasks.size() && !most.compare_exchange_weak(known, tasks.size())) {
+            }
+            std::this_thread::yield();
+            return Answer(tasks);
+        },
+        2
+    );
+    constexpr int kThreads = 12, kEach = 400;
+    std::atomic<int> right{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < kEach; ++i) {
+                // Some are too large to share: they leave others in the line.
+                std::size_t size = i % 50 == 0 ? 3 << 20 : 0;
+                NewTask task{.type = "t", .input = std::to_string(t * kEach + i)};
+                task.input.resize(task.input.size() + size, 'x');
+                if (group.Submit({&task, 1}).at(0).message == task.input) ++right;
+            }
+        });
+    }
+    threads.clear();
+    EXPECT_EQ(right, kThreads * kEach);
+    EXPECT_GT(most, 1u);
+    EXPECT_LT(transactions, static_cast<std::size_t>(kThreads * kEach));
+}
+
 TEST(GroupSubmit, AnUnknownCommitIsEverybodysWhoWasInIt) {
     Gate gate;
     GroupSubmit group(

@@ -12,35 +12,39 @@ constexpr int kFoldAtOnce = 100'000;  // small rows, one or a few per settled ba
 
 HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
     HousekeepReply reply;
-    db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.begin_period); });
+    db_.Once(db_.sql.begin_period);
     catalog_.ReloadPeriods();
     catalog_.ForgetUnreadable();
     ResolveStragglers();
+    AdoptStragglers();
+    const int forgotten_resources = ForgetIdleResources(request.limit);
     reply.expired_tasks = ExpireUnstarted(request.limit);
-    reply.expired_keys = db_.Run([&](Transaction& transaction) {
-        return static_cast<int>(
-            transaction.Query(db_.sql.expire_keys, Params().Int4(request.limit)).Int(0, 0)
-        );
-    });
+    reply.expired_keys =
+        static_cast<int>(db_.Once(db_.sql.expire_keys, Params().Int4(request.limit)).Int(0, 0));
     Params sessions;
     sessions.Int(request.session_kept.count()).Int4(request.limit);
-    reply.forgotten_sessions = db_.Run([&](Transaction& transaction) {
-        return static_cast<int>(transaction.Query(db_.sql.forget_sessions, sessions).affected());
-    });
-    std::int64_t folded = db_.Run([&](Transaction& transaction) {
-        return transaction.Query(db_.sql.fold_tally, Params().Int4(kFoldAtOnce)).Int(0, 0);
-    });
+    reply.forgotten_sessions =
+        static_cast<int>(db_.Once(db_.sql.forget_sessions, sessions).affected());
+    Params turns;
+    turns.Int(limits::kRetention.count()).Int4(request.limit);
+    auto forgotten_turns = static_cast<int>(db_.Once(db_.sql.ordered_forget, turns).affected());
+    std::int64_t folded = db_.Once(db_.sql.fold_tally, Params().Int4(kFoldAtOnce)).Int(0, 0);
+    bool more_records = false;
     if (request.history) {
         reply.dropped_periods = DropPeriods(request.limit);
+        more_records = flows_.Tidy(request.limit) >= request.limit;
+        more_records |= results_.Forget(request.limit);
         db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
     }
-    reply.more = folded >= kFoldAtOnce || reply.expired_tasks >= request.limit ||
+    reply.more = more_records || folded >= kFoldAtOnce || forgotten_resources >= request.limit ||
+                 forgotten_turns >= request.limit || reply.expired_tasks >= request.limit ||
                  reply.expired_keys >= request.limit || reply.forgotten_sessions >= request.limit ||
                  static_cast<int>(reply.dropped_periods.size()) >= request.limit;
     return reply;
 }
 
 int PostgresStore::ExpireUnstarted(int limit) {
+    if (db_.Read(db_.sql.start_by_passed, Params().Int4(1)).empty()) return 0;
     return db_.Run([&](Transaction& transaction) {
         Rows late = transaction.Query(db_.sql.start_by_passed, Params().Int4(limit));
         std::map<std::int64_t, Time> deadlines;
@@ -69,7 +73,7 @@ int PostgresStore::ExpireUnstarted(int limit) {
             );
             changes.AddFinish({facts, State::kDead, std::nullopt, {}, false, facts.error, reason});
         }
-        changes.Defer(transaction, db_.sql);
+        Apply(transaction, changes);
         return static_cast<int>(taken.size());
     });
 }
@@ -149,6 +153,45 @@ std::vector<CheckFinding> PostgresStore::Check() {
         db_.sql.check_orphans,
         [](const Rows& rows) { return rows.Text(0, 0); }
     );
+    look(
+        "what is held of resources is held by running tasks that need it (I6)",
+        db_.sql.check_slots,
+        [](const Rows& rows) { return fmt::format("task {}: {}", rows.Int(0, 0), rows.Text(0, 1)); }
+    );
+    look(
+        "running tasks count for what they need of resources (I6)",
+        db_.sql.check_slots_missing,
+        [](const Rows& rows) { return fmt::format("task {}: {}", rows.Int(0, 0), rows.Text(0, 1)); }
+    );
+    look(
+        "no more of a resource is held than its capacity (I6)",
+        db_.sql.check_capacity,
+        [](const Rows& rows) {
+            return fmt::format(
+                "{}: capacity {}, {} held", rows.View(0, 0), rows.Int(0, 1), rows.Int(0, 2)
+            );
+        }
+    );
+    look("each flow counts its steps and signals", db_.sql.check_flows, [](const Rows& rows) {
+        return fmt::format(
+            "flow {} counts {} of {} steps, {} of {} bytes, {} of {} signals that wait",
+            rows.Int(0, 0),
+            rows.Int(0, 1),
+            rows.Int(0, 2),
+            rows.Int(0, 3),
+            rows.Int(0, 4),
+            rows.Int(0, 5),
+            rows.Int(0, 6)
+        );
+    });
+    look(
+        "the first of an order key goes, the others wait",
+        db_.sql.check_ordered,
+        [](const Rows& rows) { return fmt::format("task {}", rows.Int(0, 0)); }
+    );
+    look("each wait counts what it waits for (I9)", db_.sql.check_waits, [](const Rows& rows) {
+        return rows.Text(0, 0);
+    });
     findings.push_back(CheckTallies());
     CheckFinding& policies = findings.emplace_back();
     policies.what = "every retry policy can be read";

@@ -2,17 +2,25 @@
 // claim need not wade through what is gone but cannot be vacuumed yet because somebody holds an old
 // snapshot.
 //
-// A mark is a hint. What turns up below it (a submit that committed late, a claim that was rolled
-// back, a task put back by another process) is found by a claim without marks: always when a claim
-// came back short and looking everywhere is cheap, else now and then.
+// A mark is a hint. What turns up below it is found by a look that begins deeper:
+// - where the marks were a moment ago: that finds a submit which drew its places early and
+//   committed late, which is what happens all the time;
+// - everywhere: a task put back by another process, a commit that took very long, a claim that was
+//   rolled back.
+// Either happens when a claim came back with nothing, soon after one that came back short, and now
+// and then; both are measured, and when they are dear they may take a small part of the time only.
 //
 // Thread-safe.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -23,28 +31,67 @@ class Marks {
 public:
     explicit Marks(Duration rescan_every) : rescan_every_(rescan_every) {}
 
+    enum class Depth : std::uint8_t { kMarks, kMomentAgo, kEverywhere };
     struct Snapshot {
-        std::vector<int> lanes;
-        std::vector<std::int64_t> positions;
+        Depth depth = Depth::kEverywhere;
+        std::vector<int> lanes = {};
+        std::vector<std::int64_t> positions = {};
+        std::uint64_t lowered = 0;  // how often something had been lowered
+        bool everywhere() const { return depth == Depth::kEverywhere; }
     };
-    // Empty when it is time to look everywhere.
+
+    // For a claim: behind the marks, unless it is time to look deeper.
     Snapshot Current(base::Instant now);
+    // For who only wants to give others a hint: everywhere as long as that is cheap.
+    Snapshot ForHints();
+    // For one that found nothing the last time: as deep as is cheap.
+    Snapshot Idle(base::Instant now);
+    // For one that just came back with nothing: where to look at once, if anywhere.
+    std::optional<Snapshot> Deeper(base::Instant now, Depth from);
+    // The same, if it was not done a moment ago; if it was, one of the next claims does it.
+    std::optional<Snapshot> DeeperUnlessJustDone(base::Instant now, Depth from);
+    // A claim came back short: there may be something below the marks. One of the next looks.
+    void Owe();
+
+    // A look has ended. more: it may not have come to the end of what is there, so that the next
+    // goes on behind what it took (Advance), wherever the marks were.
+    void Looked(const Snapshot& look, base::Instant begun, base::Instant ended, bool more);
+    // That look saw these as the first in their lanes.
+    void SetHeads(std::span<const std::pair<int, std::int64_t>> heads);
     // False: the mark is there already, or above.
     bool Advance(int lane, std::int64_t position);
-    // Something at `position` is ready (again).
-    void Lower(int lane, std::int64_t position);
-
-    // Whether a claim that came back short should look everywhere at once.
-    bool RescanNow(base::Instant now);
-    // to_the_end: of every lane; else what the marks stand for is not all seen.
-    void Rescanned(base::Instant begun, base::Instant ended, bool to_the_end = true);
+    // Something at these positions of lanes is ready (again).
+    void Lower(std::span<const std::pair<int, std::int64_t>> places);
+    // After the last Advance of a look: what was lowered while it was under way stays so.
+    void LowerAgain(const Snapshot& look);
 
 private:
+    using Positions = std::unordered_map<int, std::int64_t>;
+    struct Look {
+        base::Instant begun{};
+        std::chrono::nanoseconds cost{0};
+        bool Cheap() const;
+        bool Affordable(base::Instant now, int share) const;
+    };
+
+    void Remember(base::Instant now);
+    bool Due(base::Instant now) const;
+    Snapshot Everywhere() const;
+    Snapshot AtMarks() const;
+    std::optional<Snapshot> MomentAgo(base::Instant now) const;
+    void LowerOne(int lane, std::int64_t position);
+
     const Duration rescan_every_;
     std::mutex mutex_;  // guards all below
-    std::unordered_map<int, std::int64_t> marks_;
-    base::Instant last_rescan_{};
-    std::chrono::nanoseconds last_cost_{0};
+    Positions marks_;
+    Positions before_, moment_ago_;  // what the marks were
+    base::Instant remembered_{};
+    std::deque<std::pair<int, std::int64_t>> lowered_;  // the last ones
+    std::uint64_t lowerings_ = 0;
+    bool owed_ = false;
+    std::uint64_t must_see_ = 0;  // a look everywhere that began after so many lowerings
+    std::uint64_t seen_ = 0;      // lowerings before the last one began
+    Look everywhere_, near_;
 };
 
 }  // namespace stint::store::pg

@@ -32,6 +32,20 @@ void CheckName(const std::string& schema) {
     ));
 }
 
+// Whatever breaks off while a store is opened can be begun anew: the server is away, no more.
+template <class Work>
+auto WhileOpening(Work work) {
+    try {
+        return work();
+    } catch (const postgres::ConnectionLost& lost) {
+        throw Unavailable(lost.what());
+    } catch (const postgres::OutcomeUnknown& unknown) {
+        throw Unavailable(unknown.what());
+    } catch (const CommitUnknown& unknown) {
+        throw Unavailable(unknown.what());
+    }
+}
+
 std::unique_ptr<Connection> Connect(const PostgresOptions& options) {
     CheckName(options.schema);
     postgres::ConnectOptions connect;
@@ -39,12 +53,8 @@ std::unique_ptr<Connection> Connect(const PostgresOptions& options) {
     connect.prepare = postgres::ConnectOptions::Prepare::kNever;
     // A migration may have to wait for another node's.
     connect.reply_timeout = std::chrono::minutes{10};
-    std::unique_ptr<Connection> connection;
-    try {
-        connection = Connection::Open(connect);
-    } catch (const postgres::ConnectionLost& lost) {
-        throw Unavailable(lost.what());
-    }
+    std::unique_ptr<Connection> connection =
+        WhileOpening([&] { return Connection::Open(connect); });
     if (connection->server_version() < kOldestServer) {
         throw WrongSchema(fmt::format(
             "{} is PostgreSQL {}; 14 or later is needed",
@@ -103,7 +113,7 @@ int PostgresSchemaVersion() {
 
 std::vector<std::string> PendingMigrations(const PostgresOptions& options) {
     std::unique_ptr<Connection> connection = Connect(options);
-    int version = VersionOf(*connection, options.schema);
+    int version = WhileOpening([&] { return VersionOf(*connection, options.schema); });
     RefuseNewer(version, options);
     std::vector<std::string> pending;
     if (version == 0) pending.push_back(Preamble(options.schema));
@@ -140,9 +150,7 @@ bool TryToMigrate(Connection& connection, const PostgresOptions& options) {
     }
 }
 
-}  // namespace
-
-void MigratePostgres(const PostgresOptions& options) {
+void Migrate(const PostgresOptions& options) {
     std::unique_ptr<Connection> connection = Connect(options);
     // Most starts find nothing to do and need no lock.
     int version = VersionOf(*connection, options.schema);
@@ -150,43 +158,46 @@ void MigratePostgres(const PostgresOptions& options) {
     if (version == PostgresSchemaVersion()) return;
     base::Clock& clock = base::SystemClock();
     base::Instant until = clock.Now() + options.migrate_for;
-    try {
-        while (!TryToMigrate(*connection, options)) {
-            if (clock.Now() >= until) {
-                throw Unavailable(fmt::format(
-                    "schema \"{}\" could not be brought up to date for {} s: another session keeps "
-                    "its tables, or is changing it right now; pg_stat_activity shows which "
-                    "transaction has been open for long. End it or let it finish, then run: stint "
-                    "store migrate",
-                    options.schema,
-                    std::chrono::ceil<std::chrono::seconds>(options.migrate_for).count()
-                ));
-            }
-            pg::Pause(std::chrono::milliseconds{500});
+    while (!TryToMigrate(*connection, options)) {
+        if (clock.Now() >= until) {
+            throw Unavailable(fmt::format(
+                "schema \"{}\" could not be brought up to date for {} s: another session keeps "
+                "its tables, or is changing it right now; pg_stat_activity shows which "
+                "transaction has been open for long. End it or let it finish, then run: stint "
+                "store migrate",
+                options.schema,
+                std::chrono::ceil<std::chrono::seconds>(options.migrate_for).count()
+            ));
         }
-    } catch (const postgres::ConnectionLost& lost) {
-        throw Unavailable(lost.what());
-    } catch (const postgres::OutcomeUnknown& unknown) {
-        throw Unavailable(unknown.what());
+        pg::Pause(std::chrono::milliseconds{500});
     }
+}
+
+void RefuseOlder(const PostgresOptions& options) {
+    std::unique_ptr<Connection> connection = Connect(options);
+    int version = VersionOf(*connection, options.schema);
+    RefuseNewer(version, options);
+    if (version == PostgresSchemaVersion()) return;
+    throw WrongSchema(fmt::format(
+        "schema \"{}\" has version {} and this program needs {}: run `stint store migrate`",
+        options.schema,
+        version,
+        PostgresSchemaVersion()
+    ));
+}
+
+}  // namespace
+
+void MigratePostgres(const PostgresOptions& options) {
+    WhileOpening([&] { Migrate(options); });
 }
 
 std::unique_ptr<Store> OpenPostgresStore(const PostgresOptions& options) {
     if (options.migrate) MigratePostgres(options);
-    {
-        std::unique_ptr<Connection> connection = Connect(options);
-        int version = VersionOf(*connection, options.schema);
-        RefuseNewer(version, options);
-        if (version < PostgresSchemaVersion()) {
-            throw WrongSchema(fmt::format(
-                "schema \"{}\" has version {} and this program needs {}: run `stint store migrate`",
-                options.schema,
-                version,
-                PostgresSchemaVersion()
-            ));
-        }
-    }
-    return std::make_unique<pg::PostgresStore>(options);
+    return WhileOpening([&] {
+        RefuseOlder(options);
+        return std::make_unique<pg::PostgresStore>(options);
+    });
 }
 
 }  // namespace stint::store

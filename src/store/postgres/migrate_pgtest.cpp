@@ -8,6 +8,7 @@
 
 #include "postgres/connection.h"
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/sql.h"
 #include "support/postgres.h"
 
 namespace stint::store {
@@ -57,7 +58,7 @@ protected:
 
 TEST_F(MigrationTest, ADryRunTellsAndChangesNothing) {
     std::vector<std::string> pending = PendingMigrations(options_);
-    EXPECT_EQ(static_cast<int>(pending.size()), PostgresSchemaVersion() + 1);
+    EXPECT_EQ(pending.size(), pg::Migrations().size() + 1);
     EXPECT_THAT(pending.at(1), HasSubstr("CREATE TABLE \"" + options_.schema + "\".live("));
     EXPECT_THAT(pending.at(1), Not(HasSubstr("$schema$")));
     EXPECT_FALSE(Exists());
@@ -88,7 +89,10 @@ TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
     }
     EXPECT_THAT(errors, ::testing::Each(""));
     Statement count{"", "SELECT count(*) FROM " + options_.schema + ".migration"};
-    EXPECT_EQ(connection_->Query(count, {}, Commits::kNo).Int(0, 0), PostgresSchemaVersion());
+    EXPECT_EQ(
+        connection_->Query(count, {}, Commits::kNo).Int(0, 0),
+        static_cast<std::int64_t>(pg::Migrations().size())
+    );
 }
 
 TEST_F(MigrationTest, WaitsForATableWithoutKeepingOthersFromIt) {
@@ -124,7 +128,7 @@ TEST_F(MigrationTest, GivesUpAfterItsTimeAndSaysWhatToDo) {
         EXPECT_THAT(unavailable.what(), HasSubstr("pg_stat_activity"));
         EXPECT_THAT(unavailable.what(), HasSubstr("stint store migrate"));
     }
-    EXPECT_EQ(PendingMigrations(options_).size(), 1u);
+    EXPECT_THAT(PendingMigrations(options_), Not(IsEmpty()));
 }
 
 TEST_F(MigrationTest, TheIdentityIsMadeOnceAndSurvivesMigrations) {

@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/result.h"
 #include "base/test_point.h"
+#include "model/limits.h"
 #include "store/postgres/store_impl.h"
 
 namespace stint::store::pg {
@@ -75,7 +78,7 @@ void PostgresStore::Ready(Transaction& transaction, const Changes& changes) {
     }
     // Not before: a claim that does not see them yet would raise the mark again.
     transaction.OnCommit([this, places = std::move(places)] {
-        for (const auto& [lane, position] : places) marks_.Lower(lane, position);
+        marks_.Lower(places);
         idle_ = false;
     });
 }
@@ -85,11 +88,12 @@ void PostgresStore::Ready(Transaction& transaction, const Changes& changes) {
 void PostgresStore::CancelTaken(
     const std::vector<Facts>& taken,
     std::string_view actor,
-    const std::string& reason,
+    const CancelReasons& reasons,
     Changes& changes,
     std::map<TaskId, CancelReply>& replies
 ) {
     for (const Facts& facts : taken) {
+        const std::string& reason = reasons.at(facts.id);
         changes.AddAudit(
             {facts.id,
              catalog_.LaneOf(facts.lane).tenant,
@@ -107,42 +111,125 @@ void PostgresStore::CancelTaken(
     }
 }
 
-// Those of the tasks that were live, and what became of them.
-std::map<TaskId, CancelReply> PostgresStore::CancelLive(
-    std::vector<std::int64_t> tasks, std::string_view actor, const std::string& why
+// Leases first, then waits, then places: the order of whoever ends what a blocked task waits for.
+void PostgresStore::CancelOnce(
+    Transaction& transaction,
+    const CancelReasons& reasons,
+    std::string_view actor,
+    Changes& changes,
+    std::map<TaskId, CancelReply>& replies
+) {
+    std::map<std::string, std::vector<std::int64_t>> by_reason;
+    std::vector<std::int64_t> all;
+    for (const auto& [task, reason] : reasons) {
+        by_reason[reason].push_back(task.value());
+        all.push_back(task.value());
+    }
+    for (const auto& [reason, tasks] : by_reason) {
+        Params running;
+        AddInts(running, tasks);
+        running.Text(reason);
+        Rows rows = transaction.Query(db_.sql.cancel_running, running);
+        for (int i = 0; i < rows.size(); ++i) {
+            replies[TaskId(rows.Int(i, 0))] = {CancelReply::Kind::kRequested, State::kInProgress};
+        }
+    }
+    Params ids, waits;
+    AddInts(ids, all);
+    AddInts(waits, all);
+    transaction.Defer(db_.sql.lock_waits, std::move(waits));
+    CancelTaken(
+        TakeWaiting(transaction, all, {State::kOpen, State::kError}),
+        actor,
+        reasons,
+        changes,
+        replies
+    );
+    CancelTaken(
+        ReadFacts(transaction.Query(db_.sql.take_outside, ids)), actor, reasons, changes, replies
+    );
+}
+
+// What is not finished below the tasks, with the topmost of the tasks that it is below. What is
+// finished in between does not hide what is below it.
+std::map<TaskId, TaskId> PostgresStore::Below(
+    Transaction& transaction, std::span<const TaskId> tasks
+) {
+    std::map<TaskId, TaskId> below, root_of, above;  // above: of tasks that are below others
+    std::vector<std::int64_t> level = Sorted(Values(tasks));
+    if (level.empty()) return below;
+    // Those below a task were submitted after it.
+    std::vector<int> parts;
+    const int oldest = catalog_.PeriodOf(TaskId(level.front())) - 1;
+    const int newest = catalog_.PeriodOf(TaskId(INT64_MAX)) + 1;
+    for (int part = oldest * kClasses; part < (newest + 1) * kClasses; ++part)
+        parts.push_back(part);
+    for (std::int64_t task : level) root_of[TaskId(task)] = TaskId(task);
+    for (int finished = 0; !level.empty() && finished < limits::kTreeFinished;) {
+        ArrayOf numbers(oid::kInt4);
+        for (int part : parts) numbers.Int(part);
+        Params params;
+        AddInts(params, level);
+        numbers.AddTo(params);
+        params.Int4(INT32_MAX);
+        Rows rows = transaction.Query(db_.sql.children_of, params);
+        level.clear();
+        for (int i = 0; i < rows.size(); ++i) {
+            TaskId child(rows.Int(i, 1));
+            const TaskId root = root_of.at(TaskId(rows.Int(i, 0)));
+            if (rows.Bool(i, 2) && ++finished > limits::kTreeFinished) continue;
+            if (!rows.Bool(i, 2)) below.emplace(child, root);
+            if (!root_of.emplace(child, root).second) {
+                above.emplace(child, root);
+                continue;
+            }
+            level.push_back(child.value());
+        }
+    }
+    for (auto& [task, root] : below) {
+        for (auto next = above.find(root); next != above.end(); next = above.find(root)) {
+            root = next->second;
+        }
+    }
+    return below;
+}
+
+// The tasks and all below them, in one transaction: those of the tasks that were live, and what
+// became of them.
+std::map<TaskId, CancelReply> PostgresStore::CancelTrees(
+    std::span<const TaskId> tasks, std::string_view actor, const std::string& why
 ) {
     return db_.Run([&](Transaction& transaction) {
         std::map<TaskId, CancelReply> found;
+        std::map<TaskId, TaskId> root_of;
         Changes changes(catalog_);
-        std::vector<std::int64_t> open = tasks;
-        for (int look = 0; !open.empty() && look < kLooks; ++look) {
-            CancelTaken(
-                TakeWaiting(transaction, open, {State::kOpen, State::kError}),
-                actor,
-                why,
-                changes,
-                found
-            );
-            Params ids;
-            AddInts(ids, open);
-            CancelTaken(
-                ReadFacts(transaction.Query(db_.sql.take_outside, ids)), actor, why, changes, found
-            );
-            Params running;
-            AddInts(running, open);
-            running.Text(why);
-            Rows rows = transaction.Query(db_.sql.cancel_running, running);
-            for (int i = 0; i < rows.size(); ++i) {
-                found[TaskId(rows.Int(i, 0))] = {CancelReply::Kind::kRequested, State::kInProgress};
+        for (int look = 0; look < kLooks; ++look) {
+            // A task that was asked to stop makes no more below it; until then it may have.
+            root_of.merge(Below(transaction, tasks));
+            CancelReasons reasons;
+            for (TaskId task : tasks) reasons[task] = why;
+            for (const auto& [task, root] : root_of) {
+                reasons.emplace(task, WhyBelowCancelled(root));
             }
+            std::erase_if(reasons, [&](const auto& one) { return found.contains(one.first); });
             // Between two statements a task may have moved to where the first had looked.
-            Rows still = transaction.Query(db_.sql.live_ids, ids);
-            open.clear();
-            for (int i = 0; i < still.size(); ++i) {
-                if (!found.contains(TaskId(still.Int(i, 0)))) open.push_back(still.Int(i, 0));
-            }
+            Params ids;
+            AddInts(ids, [&] {
+                std::vector<std::int64_t> values;
+                for (const auto& [task, reason] : reasons) values.push_back(task.value());
+                return values;
+            }());
+            Rows live = transaction.Query(db_.sql.live_ids, ids);
+            std::set<TaskId> there;
+            for (int i = 0; i < live.size(); ++i) there.insert(TaskId(live.Int(i, 0)));
+            std::erase_if(reasons, [&](const auto& one) { return !there.contains(one.first); });
+            if (reasons.empty()) break;
+            CancelOnce(transaction, reasons, actor, changes, found);
         }
-        changes.Defer(transaction, db_.sql);
+        Apply(transaction, changes);
+        for (const auto& [task, root] : root_of) {
+            if (found.contains(task)) ++found[root].descendants;
+        }
         return found;
     });
 }
@@ -153,10 +240,16 @@ std::vector<CancelReply> PostgresStore::Cancel(
     std::string why(reason);
     if (why.empty()) why = "cancelled by " + std::string(actor);
     std::map<TaskId, CancelReply> replies;
+    std::map<TaskId, int> below;
     std::vector<std::int64_t> open = Sorted(Values(tasks));
     for (int look = 0; !open.empty(); ++look) {
         if (look == kLooks) throw Unavailable(BeingMoved(open.front()));
-        replies.merge(CancelLive(open, actor, why));
+        std::vector<TaskId> roots(open.begin(), open.end());
+        for (auto& [task, reply] : CancelTrees(roots, actor, why)) {
+            bool known = reply.kind != CancelReply::Kind::kNotFound;
+            if (known) replies.emplace(task, reply);
+            below[task] += reply.descendants;
+        }
         base::TestPoint("store_postgres.cancelled_live");
         std::vector<TaskId> missing;
         for (std::int64_t task : open) {
@@ -165,16 +258,23 @@ std::vector<CancelReply> PostgresStore::Cancel(
         open.clear();
         for (const TaskRecord& record : Records(missing)) {
             if (IsTerminal(record.state)) {
-                replies[record.id] = {CancelReply::Kind::kAlreadyTerminal, record.state};
+                // Dead, with others waiting behind it: its turn is over.
+                bool given_up = record.state == State::kDead &&
+                                !record.placement.order_key.empty() && GiveUpTurn(record.id);
+                replies[record.id] = {
+                    given_up ? CancelReply::Kind::kCancelled : CancelReply::Kind::kAlreadyTerminal,
+                    record.state};
             } else {
                 open.push_back(record.id.value());  // submitted or revived between the two looks
             }
         }
     }
+    CancelRest();
     std::vector<CancelReply> answers;
     for (TaskId task : tasks) {
         CancelReply& reply = replies[task];
         answers.push_back(reply);
+        answers.back().descendants = std::exchange(below[task], 0);
         // Named twice in one call: the second finds what the first did.
         if (reply.kind == CancelReply::Kind::kCancelled) {
             reply.kind = CancelReply::Kind::kAlreadyTerminal;
@@ -208,8 +308,7 @@ std::vector<RetryReply> PostgresStore::Retry(
             changes.AddWaiting({facts, facts.now});
             found[facts.id] = {RetryReply::Kind::kRequeued, State::kOpen};
         }
-        changes.Defer(transaction, db_.sql);
-        Ready(transaction, changes);
+        Apply(transaction, changes);
         std::vector<TaskId> others;
         for (TaskId task : tasks) {
             if (!found.contains(task)) others.push_back(task);
@@ -312,8 +411,8 @@ void PostgresStore::ReviveFinished(
         }
         transaction.Defer(db_.sql.keys_write, std::move(write));
     }
-    changes.Defer(transaction, db_.sql);
-    Ready(transaction, changes);
+    RejoinOrder(transaction, changes);
+    Apply(transaction, changes);
 }
 
 std::vector<RetryReply> PostgresStore::Discard(
@@ -339,7 +438,7 @@ std::vector<RetryReply> PostgresStore::Discard(
             changes.AddFinish({facts, State::kDead, std::nullopt, {}, false, facts.error, reason});
             found[facts.id] = {RetryReply::Kind::kRequeued, State::kDead};
         }
-        changes.Defer(transaction, db_.sql);
+        Apply(transaction, changes);
         return found;
     });
     std::vector<TaskId> missing;
@@ -439,8 +538,7 @@ Result<void> PostgresStore::Edit(TaskId task, const TaskEdit& edit, std::string_
              std::string(actor),
              ChangedFields(edit)}
         );
-        changes.Defer(transaction, db_.sql);
-        Ready(transaction, changes);
+        Apply(transaction, changes);
         return {};
     });
 }

@@ -28,7 +28,19 @@ bool SeesEverything(std::string_view name) {
 bool Grows(std::string_view table) {
     if (table.starts_with("history_change") || table.starts_with("history_tally")) return false;
     for (std::string_view large :
-         {"live", "ready", "later", "past", "history", "audit", "attempt", "idem_key"}) {
+         {"live",
+          "ready",
+          "later",
+          "past",
+          "history",
+          "audit",
+          "attempt",
+          "idem_key",
+          "schedule",
+          "visit",
+          "published",
+          "firing",
+          "join_"}) {
         if (table.starts_with(large)) return true;
     }
     return false;

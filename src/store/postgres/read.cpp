@@ -1,6 +1,7 @@
 // Looking at tasks: live and finished alike.
 #include <algorithm>
 
+#include "model/limits.h"
 #include "store/postgres/store_impl.h"
 
 namespace stint::store::pg {
@@ -132,6 +133,38 @@ std::vector<TaskId> PostgresStore::Existing(
     return there;
 }
 
+std::map<TaskId, Time> PostgresStore::KeptUntil(
+    Transaction& transaction, std::span<const TaskId> tasks, Duration earliest
+) {
+    std::map<TaskId, Time> kept;
+    if (tasks.empty()) return kept;
+    Params params = IdsAndParts(tasks, PartsOf(tasks));
+    params.Int(earliest.count());
+    Rows rows = transaction.Query(db_.sql.tasks_kept, params);
+    for (int i = 0; i < rows.size(); ++i) kept.emplace(TaskId(rows.Int(i, 0)), rows.At(i, 1));
+    return kept;
+}
+
+void AddLooks(Params& params, const std::map<TaskId, Time>& kept) {
+    ArrayOf tasks(oid::kInt8), times(oid::kTimestamptz);
+    for (const auto& [task, at] : kept) {
+        tasks.Int(task.value());
+        times.At(at);
+    }
+    tasks.AddTo(params);
+    times.AddTo(params);
+}
+
+std::vector<std::int64_t> WithoutThose(
+    std::span<const TaskId> tasks, const std::map<TaskId, Time>& kept
+) {
+    std::vector<std::int64_t> gone;
+    for (TaskId task : tasks) {
+        if (!kept.contains(task)) gone.push_back(task.value());
+    }
+    return Sorted(std::move(gone));
+}
+
 std::optional<TaskRecord> PostgresStore::Get(TaskId task) {
     std::vector<TaskRecord> records = Records({&task, 1});
     if (records.empty()) return std::nullopt;
@@ -224,7 +257,15 @@ std::map<CountKey, std::int64_t> PostgresStore::Counts(const TaskFilter& filter)
     std::map<CountKey, std::int64_t> counts;
     Params params;
     FilterColumns(filter).AddTo(params, filter);
-    for (const auto* statement : {&db_.sql.counts_live, &db_.sql.counts_history}) {
+    // Who asks for what is over does not pay for a walk through all that waits.
+    auto wanted = [&](bool over) {
+        return filter.states.empty() ||
+               std::ranges::any_of(filter.states, [&](State s) { return IsTerminal(s) == over; });
+    };
+    std::vector<const postgres::Statement*> statements;
+    if (wanted(false)) statements.push_back(&db_.sql.counts_live);
+    if (wanted(true)) statements.push_back(&db_.sql.counts_history);
+    for (const postgres::Statement* statement : statements) {
         Rows rows = db_.ReadPlanned(*statement, params);
         for (int i = 0; i < rows.size(); ++i) {
             CountKey key{static_cast<State>(rows.Int(i, 0)), rows.Text(i, 1), rows.Text(i, 2)};
@@ -276,10 +317,13 @@ std::vector<AuditEntry> PostgresStore::Audit(const AuditRequest& request) {
 std::vector<FinishedTask> PostgresStore::Finished(std::span<const TaskId> tasks) {
     std::vector<FinishedTask> finished;
     if (tasks.empty()) return finished;
-    Rows rows = db_.ReadPlanned(db_.sql.finished_of, IdsAndParts(tasks, PartsOf(tasks)));
+    Params params = IdsAndParts(tasks, PartsOf(tasks));
+    params.Int(limits::kFinishedBytes);
+    Rows rows = db_.ReadPlanned(db_.sql.finished_of, params);
     for (int i = 0; i < rows.size(); ++i) {
         finished.push_back(
             {TaskId(rows.Int(i, 0)),
+             rows.Text(i, 6),
              static_cast<State>(rows.Int(i, 1)),
              rows.Text(i, 2),
              ReadError(rows.View(i, 3)),

@@ -124,7 +124,7 @@ ReclaimReply PostgresStore::Reclaim(const ReclaimRequest& request) {
     int limit = std::clamp(request.limit, 1, limits::kReclaimBatch);
     TransactionOptions options;
     options.lock_timeout = std::chrono::seconds{2};
-    return db_.Run(
+    ReclaimReply result = db_.Run(
         [&](Transaction& transaction) {
             ReclaimReply reply;
             Changes changes(catalog_);
@@ -162,12 +162,13 @@ ReclaimReply PostgresStore::Reclaim(const ReclaimRequest& request) {
                 }
             }
             reply.more |= left() <= 0;
-            changes.Defer(transaction, db_.sql);
-            Ready(transaction, changes);
+            Apply(transaction, changes);
             return reply;
         },
         options
     );
+    CancelWhatIsDue();  // of processes that did not get to it as well
+    return result;
 }
 
 // The lease is over without its holder's word; `after` has the counters as they are from now on.

@@ -2,12 +2,25 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "model/placement.h"
 #include "store/postgres/catalog.h"
 #include "store/unreadable_policy.h"
 
 namespace stint::store::pg {
 
 using base::Json;
+
+Stage StageOf(int flags) {
+    if ((flags & kResumes) == 0) return Stage::kStart;
+    return (flags & kFailedWait) != 0 ? Stage::kError : Stage::kResume;
+}
+
+int WithStage(int flags, Stage stage) {
+    flags &= ~(kResumes | kFailedWait);
+    if (stage != Stage::kStart) flags |= kResumes;
+    if (stage == Stage::kError) flags |= kFailedWait;
+    return flags;
+}
 
 std::string WriteError(const std::optional<TaskError>& error) {
     if (!error) return {};
@@ -58,6 +71,9 @@ TypeRecord ReadType(const Rows& rows, int row) {
     record.defaults.isolated = rows.Bool(row, 5);
     record.revision = static_cast<int>(rows.Int(row, 6));
     record.updated_at = rows.At(row, 7);
+    Placement placement = PlacementOf(rows.View(row, 8));
+    record.defaults.needs = std::move(placement.needs);
+    record.defaults.labels = std::move(placement.labels);
     return record;
 }
 
@@ -108,6 +124,17 @@ TaskRecord ReadTask(const Rows& rows, int row, Catalog& catalog) {
     task.finished_at = rows.MaybeAt(row, 31);
     task.expires_at = rows.MaybeAt(row, 32);
     task.updated_at = rows.At(row, 33);
+    // Behind the other columns of either view.
+    const int order = IsTerminal(task.state) ? 36 : 37;
+    task.placement = PlacementOf(rows.View(row, order + 2));
+    if (!rows.IsNull(row, order)) {
+        task.placement.order_key = rows.Text(row, order);
+        task.placement.on_failed_head = static_cast<OnFailedHead>(rows.Int(row, order + 1));
+    }
+    if (!IsTerminal(task.state)) {
+        task.waiting_for = static_cast<int>(rows.Int(row, 35));
+        task.stage = StageOf(static_cast<int>(rows.Int(row, 36)));
+    }
     return task;
 }
 

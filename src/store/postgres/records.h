@@ -21,7 +21,16 @@ enum Flag : int {
     kHasStartBy = 16,
     kTypeUnknown = 32,
     kAlone = 64,
+    kWaitedFor = 128,
+    kResumes = 256,
+    kFailedWait = 512,
+    kHasWait = 1024,
+    kHoldsSlots = 2048,  // of leases only
+    kOrdered = 4096,
 };
+
+Stage StageOf(int flags);
+int WithStage(int flags, Stage stage);
 
 std::string WriteError(const std::optional<TaskError>& error);  // empty = none
 std::optional<TaskError> ReadError(std::string_view json);

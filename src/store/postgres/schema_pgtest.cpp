@@ -7,7 +7,9 @@
 
 #include "conformance/view_columns.h"
 #include "postgres/connection.h"
+#include "store/events.h"
 #include "store/postgres/postgres_store.h"
+#include "store/schedules.h"
 #include "support/postgres_schema.h"
 
 namespace stint::store {
@@ -205,6 +207,28 @@ TEST_F(SchemaTest, AttemptsOutliveTheirPeriodWhileATaskOfTheNextIsThere) {
     EXPECT_THAT(store->Attempts(id), ::testing::SizeIs(2));
 }
 
+TEST_F(SchemaTest, AWorkflowThatCannotBeReadSaysSo) {
+    auto store = OpenPostgresStore(options_);
+    WorkflowDefinition definition;
+    definition.name = "w";
+    Trigger trigger;
+    trigger.name = "a";
+    trigger.on = "e";
+    trigger.action = TaskTemplate{.type = "t"};
+    definition.triggers.push_back(trigger);
+    ASSERT_TRUE(store->Events().PutWorkflow(definition, "ann"));
+    Ask(R"(UPDATE $s.workflow SET definition = '{"name":"w","tomorrow":1}')");
+    std::vector<WorkflowRecord> all = store->Events().Workflows();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].definition.name, "w");
+    EXPECT_THAT(all[0].unreadable, HasSubstr("tomorrow"));
+    // What is known of it is not what it is: nothing less than a definition replaces it.
+    WorkflowDefinition empty;
+    empty.name = "w";
+    EXPECT_EQ(store->Events().PutWorkflow(empty, "ann")->version, 2);
+    EXPECT_EQ(store->Events().Workflows().at(0).unreadable, "");
+}
+
 // Written by a newer program, say: its tasks are left to that one, and stop nobody else's.
 TEST_F(SchemaTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
     std::vector<std::string> logged;
@@ -251,6 +275,24 @@ TEST_F(SchemaTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
     store->Housekeep({});
     EXPECT_EQ(store->Reclaim({}).tasks.size(), 1u);
     EXPECT_EQ(found(), "");
+}
+
+TEST_F(SchemaTest, SchedulesOfANewerProgramHoldNobodyUp) {
+    auto store = OpenPostgresStore(options_);
+    for (int i = 0; i < 10; ++i) {
+        ScheduleSpec spec;
+        spec.name = "s" + std::to_string(i);
+        spec.timing = {.kind = TimingSpec::Kind::kEvery, .every = std::chrono::hours{1}};
+        spec.task.type = "t";
+        ASSERT_TRUE(store->Schedules().Put({.spec = spec}));
+    }
+    Ask(R"(UPDATE $s.schedule SET spec = '{"moon":1}' WHERE name < 's8')");
+    Ask("UPDATE $s.schedule SET next_at = next_at + interval '1 minute' WHERE name >= 's8'");
+    schema_->AdvanceTime(std::chrono::minutes{5});
+    std::vector<Schedule> due = store->Schedules().Due(1, 1).schedules;
+    ASSERT_EQ(due.size(), 1u);
+    EXPECT_EQ(due[0].spec.name, "s8");
+    EXPECT_EQ(store->Schedules().Due(5, 1).schedules.size(), 2u);
 }
 
 TEST_F(SchemaTest, IdsTakenAheadAreNotUsedForPeriodsToCome) {

@@ -81,6 +81,7 @@ NodeId PostgresStore::OpenSession(const NewSession& session) {
     AddTexts(params, session.queues);
     AddTexts(params, session.types);
     params.Text(session.version);
+    AddTexts(params, session.labels);
     return db_.Run([&](Transaction& transaction) {
         if (session.exclusive) transaction.Defer(db_.sql.open_others, Params().Uuid(session.id));
         return NodeId(transaction.Query(db_.sql.open_session, params).Int(0, 0));
@@ -131,6 +132,15 @@ RenewReply PostgresStore::Renew(const RenewRequest& request) {
     Params renew, held;
     renew.Uuid(request.session).Int(request.lease.count()).Text(request.worker_state);
     renew.Int4(request.running).Bool(request.draining);
+    // Nothing but a sign of life. Whether a lost answer means that it was heard makes no
+    // difference: who does not know counts from the last one that was.
+    if (request.held.empty() && request.progress.empty()) {
+        Rows rows = db_.ReadVital(db_.sql.renew, renew);
+        RenewReply reply;
+        reply.store_time = rows.At(0, 0);
+        reply.live = rows.Bool(0, 1);
+        return reply;
+    }
     AddTokens(held, request.held);
     return db_.RunVital([&](Transaction& transaction) {
         std::vector<postgres::Command> commands = {{&db_.sql.renew, &renew}};
@@ -185,6 +195,7 @@ std::vector<SessionRecord> PostgresStore::Sessions() {
         session.started_at = rows.At(i, 11);
         session.renewed_at = rows.At(i, 12);
         session.lease_until = rows.At(i, 13);
+        session.labels = rows.Texts(i, 14);
     }
     return sessions;
 }

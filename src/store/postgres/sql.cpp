@@ -38,6 +38,7 @@ constexpr Keyed kKeyed[] = {
     {"cancel_note", "task"},
     {"outside", "task"},
     {"later", "task"},
+    {"ordered", "task"},
 };
 
 // "JOIN $row live v g.task$": the row of `live` with that key, called v. Looked up one by one,
@@ -47,7 +48,8 @@ constexpr Keyed kKeyed[] = {
 std::string WithRows(std::string_view text) {
     constexpr std::string_view kWord = "$row ";
     std::string result(text);
-    for (std::size_t at = result.find(kWord); at != result.npos; at = result.find(kWord, at)) {
+    for (std::size_t at = result.find(kWord); at != std::string::npos;
+         at = result.find(kWord, at)) {
         std::size_t end = result.find('$', at + kWord.size());
         std::istringstream words(result.substr(at + kWord.size(), end - at - kWord.size()));
         std::string table, alias, key;
@@ -66,11 +68,21 @@ std::string WithRows(std::string_view text) {
     return result;
 }
 
+// "$leased$": what the statements that claim have in common.
+std::string WithFragments(std::string_view text) {
+    std::string result(text);
+    ReplaceAll(result, "$leased$", text::k_leased);
+    return result;
+}
+
+std::string Composed(std::string_view text) {
+    return WithRows(WithConditions(WithFragments(text)));
+}
+
 }  // namespace
 
 Sql::Sql(std::string_view schema_name) : schema(postgres::QuoteName(schema_name)) {
-#define X(query) \
-    query = {"stint_" #query, ForSchema(WithRows(WithConditions(text::k_##query)), schema_name)};
+#define X(query) query = {"stint_" #query, ForSchema(Composed(text::k_##query), schema_name)};
     STINT_PG_QUERIES(X)
 #undef X
 }
@@ -83,6 +95,18 @@ const std::vector<Migration>& Migrations() {
         {4, "identity", text::k_004_identity},
         {5, "tally", text::k_005_tally},
         {6, "queue_changed", text::k_006_queue_changed},
+        {7, "waits", text::k_007_waits},
+        {8, "schedules", text::k_008_schedules},
+        {9, "events", text::k_009_events},
+        {10, "resources", text::k_010_resources},
+        {11, "flows", text::k_011_flows},
+        {12, "results", text::k_012_results},
+        {13, "session_labels", text::k_013_session_labels},
+        {14, "submit_fields", text::k_014_submit_fields},
+        {15, "kept_records", text::k_015_kept_records},
+        {16, "resource_ids", text::k_016_resource_ids},
+        {17, "shares", text::k_017_shares},
+        {18, "day", text::k_018_day},
     };
     return migrations;
 }

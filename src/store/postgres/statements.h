@@ -11,8 +11,16 @@ namespace stint::store::pg {
 // $1 to $4 of every statement with conditions: who asks.
 Params ClaimerParams(const ClaimRequest& request);
 Params PromoteParams(const ClaimRequest& request, int limit);
+// Lanes and positions, as two arrays.
+void AddMarks(Params& params, const Marks::Snapshot& marks);
+// `ahead`: what other services would find until then is asked too; zero = not.
+Params IdleParams(const ClaimRequest& request, const Marks::Snapshot& marks, Duration ahead);
 Params ClaimParams(
-    const ClaimRequest& request, int limit, const Marks::Snapshot& marks, base::Random& random
+    const ClaimRequest& request,
+    int limit,
+    const Marks::Snapshot& marks,
+    base::Random& random,
+    bool with_marks = true
 );
 
 }  // namespace stint::store::pg

@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "model/batch_order.h"
+#include "model/placement.h"
 #include "store/postgres/pieces.h"
 
 namespace stint::store::pg {
@@ -40,7 +43,8 @@ SubmitReply Refused(Kind kind, TaskId id, std::string message) {
 int FlagsOf(const NewTask& task, const Resolved& resolved) {
     return (!task.unique_key.empty() || task.debounce ? kHasKey : 0) |
            (resolved.timeout > Duration::zero() ? kHasTimeout : 0) |
-           (task.start_by ? kHasStartBy : 0) | (resolved.type_known ? 0 : kTypeUnknown);
+           (task.start_by ? kHasStartBy : 0) | (resolved.type_known ? 0 : kTypeUnknown) |
+           (task.order_key.empty() ? 0 : kOrdered);
 }
 
 }  // namespace
@@ -163,7 +167,15 @@ void PostgresStore::Prepare(
     std::vector<SubmitReply>& replies,
     std::vector<Incoming>& incoming
 ) {
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
+    BatchOrder order;
+    if (AnyAfter(tasks) && tasks.size() <= limits::kSubmitBatch) {
+        order = OrderOf(tasks);
+        for (const auto& [i, why] : order.refused) replies[i] = Refused(Kind::kInvalid, {}, why);
+    } else {
+        order.order.resize(tasks.size());
+        std::iota(order.order.begin(), order.order.end(), 0);
+    }
+    for (std::size_t i : order.order) {
         const NewTask& task = tasks[i];
         if (tasks.size() > limits::kSubmitBatch) {
             replies[i] = Refused(
@@ -186,7 +198,12 @@ void PostgresStore::Prepare(
         one.revision = type.revision;
         one.resolved = Resolve(task, type.defaults ? &*type.defaults : nullptr);
         one.lane = catalog_.LaneId(
-            {one.resolved.queue, task.type, task.tenant, one.resolved.priority, false}
+            {one.resolved.queue,
+             task.type,
+             task.tenant,
+             one.resolved.priority,
+             false,
+             PlacementText(one.resolved.placement)}
         );
         one.policy = catalog_.PolicyId(one.resolved.retry);
         one.flags = FlagsOf(task, one.resolved);
@@ -199,22 +216,32 @@ void PostgresStore::Prepare(
 std::vector<SubmitReply> PostgresStore::Submit(std::span<const NewTask> tasks) {
     bool keyed = std::any_of(tasks.begin(), tasks.end(), WaitsForKeys);
     try {
+        // Those of a batch that wait for each other stay together.
+        if (AnyAfter(tasks)) return SubmitTogether(tasks);
         return (keyed ? keyed_group_ : group_).Submit(tasks);
     } catch (const LockHeld&) {
         return SubmitHeld(tasks);
     }
 }
 
+std::vector<SubmitReply> PostgresStore::SubmitAll(std::span<const NewTask> tasks) {
+    try {
+        return SubmitTogether(tasks, Which::kAllOrNone);
+    } catch (const LockHeld&) {
+        return SubmitHeld(tasks, Which::kAllOrNone);
+    }
+}
+
 // An open transaction of others holds a key or a queue with a cap. All who wait for such things
 // share one connection, each for a while: the others are for those who need not wait.
-std::vector<SubmitReply> PostgresStore::SubmitHeld(std::span<const NewTask> tasks) {
+std::vector<SubmitReply> PostgresStore::SubmitHeld(std::span<const NewTask> tasks, Which which) {
     base::Clock& clock = base::SystemClock();
     base::Instant until = clock.Now() + options_.held_patience;
     for (;;) {
         Pause(kBetweenLooks);
         try {
             std::lock_guard turn(held_mutex_);
-            return SubmitTogether(tasks);
+            return SubmitTogether(tasks, which);
         } catch (const LockHeld&) {
             if (clock.Now() < until) continue;
             throw Unavailable(fmt::format(
@@ -226,20 +253,26 @@ std::vector<SubmitReply> PostgresStore::SubmitHeld(std::span<const NewTask> task
     }
 }
 
-std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> tasks) {
+std::vector<SubmitReply> PostgresStore::SubmitTogether(
+    std::span<const NewTask> tasks, Which which
+) {
     TransactionOptions options;
     options.lock_timeout = kLockPatience;
     for (int tries = 1;; ++tries) {
         std::vector<SubmitReply> refusals(tasks.size());
         std::vector<Incoming> incoming;
         Prepare(tasks, refusals, incoming);
-        if (incoming.empty()) return refusals;
+        bool refused = which == Which::kAllOrNone && incoming.size() < tasks.size();
+        if (refused) RefuseAll(refusals);
+        if (incoming.empty() || refused) return refusals;
         try {
             return db_.Run(
                 [&](Transaction& transaction) {
-                    Submission submission(*this, transaction, incoming, refusals);
+                    Submission submission(*this, transaction, tasks, incoming, refusals);
                     submission.WaitForRegistrations();
-                    return submission.Run();
+                    std::vector<SubmitReply> replies = submission.Run();
+                    if (which == Which::kAllOrNone && RefuseAll(replies)) transaction.Rollback();
+                    return replies;
                 },
                 options
             );
@@ -253,13 +286,14 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(std::span<const NewTask> 
 // The caller's transaction may stay open for long: a type that is being registered is not kept
 // waiting. Housekeeping finds the tasks that its registration did not see.
 std::vector<SubmitReply> PostgresStore::SubmitIn(
-    Transaction& transaction, std::span<const NewTask> tasks
+    Transaction& transaction, std::span<const NewTask> tasks, int flags
 ) {
     std::vector<SubmitReply> refusals(tasks.size());
     std::vector<Incoming> incoming;
     Prepare(tasks, refusals, incoming);
+    for (Incoming& one : incoming) one.flags |= flags;
     if (incoming.empty()) return refusals;
-    return Submission(*this, transaction, incoming, refusals).Run();
+    return Submission(*this, transaction, tasks, incoming, refusals).Run();
 }
 
 void Submission::WaitForRegistrations() {
@@ -277,14 +311,41 @@ void Submission::WaitForRegistrations() {
 
 std::vector<SubmitReply> Submission::Run() {
     bool keyed = std::any_of(incoming_.begin(), incoming_.end(), [](const Incoming& one) {
-        return one.brought_id || WaitsForKeys(*one.task);
+        return one.brought_id || one.task->after || WaitsForKeys(*one.task);
     });
     if (!keyed) {
         for (const Incoming& one : incoming_) pending_.push_back(one);
-        if (Store(false)) return std::move(replies_);
+        if (Store(false)) {
+            JoinOrders();
+            return std::move(replies_);
+        }
     }
     DecideAll();
     return std::move(replies_);
+}
+
+// They were stored like the others; those that are not the first of their order key leave the line
+// again before anybody sees them there.
+void Submission::JoinOrders() {
+    ArrayOf task(oid::kInt8), tenant(oid::kInt8), key(oid::kText), policy(oid::kInt2);
+    std::map<TaskId, std::size_t> index;
+    for (const Incoming& one : incoming_) {
+        const SubmitReply& reply = replies_[one.index];
+        bool created = reply.kind == Kind::kCreated && reply.id == one.id;
+        if (one.task->order_key.empty() || !created) continue;
+        index[one.id] = one.index;
+        task.Int(one.id.value());
+        tenant.Int(one.task->tenant.value());
+        key.Text(one.task->order_key);
+        policy.Int(static_cast<int>(one.task->on_failed_head));
+    }
+    if (index.empty()) return;
+    Params params;
+    for (ArrayOf* column : {&task, &tenant, &key, &policy}) column->AddTo(params);
+    Rows parked = transaction_.Query(sql_.order_join, params);
+    for (int i = 0; i < parked.size(); ++i) {
+        replies_[index.at(TaskId(parked.Int(i, 0)))].due_now = false;
+    }
 }
 
 bool Submission::Store(bool caps_checked) {

@@ -40,6 +40,7 @@ public:
     Submission(
         PostgresStore& store,
         Transaction& transaction,
+        std::span<const NewTask> tasks,  // the whole batch
         std::span<const Incoming> incoming,
         std::vector<SubmitReply> replies
     );
@@ -61,6 +62,8 @@ private:
     bool Store(bool caps_checked);
     bool StorePiece(std::span<const Incoming> piece, bool caps_checked);
 
+    void JoinOrders();
+
     // submit_keys.cpp
     void DecideAll();
     void ReadKeys();
@@ -70,6 +73,11 @@ private:
     std::optional<SubmitReply> KnownByKey(const Incoming& one);
     std::optional<SubmitReply> KnownByUnique(const Incoming& one);
     std::optional<SubmitReply> KnownByDebounce(const Incoming& one);
+    // submit_after.cpp
+    void HoldDependencies();
+    // False: refused, with the reply.
+    bool AddWait(const Incoming& one);
+    void BlockNew();
     // nullopt: it is not waiting.
     std::optional<SubmitReply> Replace(TaskId waiting, const Incoming& one);
     void Remember(const Incoming& one, const SubmitReply& reply);
@@ -79,9 +87,14 @@ private:
     PostgresStore& store_;
     Transaction& transaction_;
     const Sql& sql_;
+    const std::span<const NewTask> tasks_;
     const std::span<const Incoming> incoming_;
     std::vector<SubmitReply> replies_;
     std::vector<Incoming> pending_;
+
+    std::vector<NewWait> waits_;
+    std::map<TaskId, std::size_t> named_;  // indexes of those that brought an id
+    PostgresStore::HeldTasks held_;
 
     std::map<Key, Meaning> keys_;
     struct Change {

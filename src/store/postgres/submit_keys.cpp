@@ -26,12 +26,14 @@ SubmitReply Existing(TaskId id, Kind kind = Kind::kExisting) {
 Submission::Submission(
     PostgresStore& store,
     Transaction& transaction,
+    std::span<const NewTask> tasks,
     std::span<const Incoming> incoming,
     std::vector<SubmitReply> replies
 )
     : store_(store),
       transaction_(transaction),
       sql_(store.db().sql),
+      tasks_(tasks),
       incoming_(incoming),
       replies_(std::move(replies)) {
 }
@@ -54,9 +56,12 @@ void Submission::DecideAll() {
     ReadKeys();
     ReadIds();
     ReadCaps();
+    HoldDependencies();
     for (const Incoming& one : incoming_) Decide(one);
     Store(true);
     WriteKeys();
+    JoinOrders();  // one that ends at once, as what it waits for has failed, leaves its line again
+    BlockNew();
 }
 
 void Submission::ReadKeys() {
@@ -132,6 +137,7 @@ void Submission::Decide(const Incoming& one) {
         reply = *known;
         return;
     }
+    if (one.task->after && !AddWait(one)) return;
     if (auto room = room_.find(one.resolved.queue); room != room_.end() && room->second-- <= 0) {
         reply = Existing({}, Kind::kQueueFull);
         reply.queue = one.resolved.queue;
@@ -140,6 +146,7 @@ void Submission::Decide(const Incoming& one) {
             base::Quoted(one.resolved.queue),
             caps_.at(one.resolved.queue)
         );
+        if (one.task->after) waits_.pop_back();
         return;
     }
     pending_.push_back(one);
@@ -212,6 +219,13 @@ std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& o
         store_.TakeWaiting(transaction_, {waiting.value()}, {State::kOpen, State::kError});
     if (taken.empty()) return std::nullopt;
     Facts facts = taken.front();
+    if (StageOf(facts.flags) != Stage::kStart) {
+        // It has started. Back to where it was.
+        Changes changes(store_.catalog());
+        changes.AddWaiting({facts, facts.due_at});
+        store_.Apply(transaction_, changes);
+        return std::nullopt;
+    }
     Time due = facts.now + task.delay.value_or(Duration::zero());
     if (task.run_at) due = *task.run_at;
     if (task.debounce) {
@@ -222,7 +236,8 @@ std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& o
     }
     bool suspect = store_.catalog().LaneOf(facts.lane).suspect;
     facts.lane = store_.LaneWith(one.lane, suspect);
-    facts.flags = one.flags | kHasKey;
+    constexpr int kKept = kWaitedFor | kHasWait | kOrdered;
+    facts.flags = (one.flags & ~kOrdered) | kHasKey | (facts.flags & kKept);
     LiveEdit edit;
     edit.id = facts.id;
     edit.policy = one.policy;
@@ -248,8 +263,7 @@ std::optional<SubmitReply> Submission::Replace(TaskId waiting, const Incoming& o
          task.actor,
          "replaced by a new request"}
     );
-    changes.Defer(transaction_, sql_);
-    store_.Ready(transaction_, changes);
+    store_.Apply(transaction_, changes);
     SubmitReply reply = Existing(facts.id, Kind::kReplaced);
     reply.queue = one.resolved.queue;
     reply.due_now = due <= facts.now;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "model/placement.h"
 #include "store/postgres/store_impl.h"
 #include "store/postgres/submit.h"
 
@@ -16,7 +17,7 @@ Params PublishParams(std::span<const TypeDefaults> types) {
     std::map<std::string, const TypeDefaults*> by_name;
     for (const TypeDefaults& type : types) by_name[type.type] = &type;
     ArrayOf name(oid::kText), queue(oid::kText), priority(oid::kInt2), retry(oid::kText),
-        timeout(oid::kInt8), isolated(oid::kBool);
+        timeout(oid::kInt8), isolated(oid::kBool), placement(oid::kText);
     for (const auto& [key, type] : by_name) {
         name.Text(type->type);
         queue.Text(type->queue);
@@ -24,9 +25,10 @@ Params PublishParams(std::span<const TypeDefaults> types) {
         retry.Text(RetryToJson(type->retry));
         timeout.Int(type->timeout.count());
         isolated.Bool(type->isolated);
+        placement.Text(PlacementText({.needs = type->needs, .labels = type->labels}));
     }
     Params params;
-    for (ArrayOf* column : {&name, &queue, &priority, &retry, &timeout, &isolated})
+    for (ArrayOf* column : {&name, &queue, &priority, &retry, &timeout, &isolated, &placement})
         column->AddTo(params);
     return params;
 }
@@ -132,6 +134,10 @@ void PostgresStore::ApplyDefaultsTo(
         auto given = [&](ExplicitBits bit) { return (facts.explicit_mask & bit) != 0; };
         if (!given(kExplicitQueue)) lane.queue = defaults.queue;
         if (!given(kExplicitPriority)) lane.priority = defaults.priority;
+        Placement placement = PlacementOf(lane.placement);
+        if (placement.needs.empty()) placement.needs = defaults.needs;
+        if (placement.labels.empty()) placement.labels = defaults.labels;
+        lane.placement = PlacementText(placement);
         LiveEdit& edit = edits.emplace_back();
         edit.id = facts.id;
         edit.explicit_mask = facts.explicit_mask;
@@ -145,8 +151,7 @@ void PostgresStore::ApplyDefaultsTo(
         changes.AddWaiting({facts, facts.due_at});
     }
     if (!edits.empty()) transaction.Defer(db_.sql.edit_live, EditParams(edits));
-    changes.Defer(transaction, db_.sql);
-    Ready(transaction, changes);
+    Apply(transaction, changes);
 }
 
 std::vector<TypeRecord> PostgresStore::Types() {

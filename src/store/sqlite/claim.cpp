@@ -31,13 +31,13 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
     ClaimReply reply;
     SessionFacts* session = FindSession(request.session);
     Claimer claimer(request, session != nullptr && IsLive(*session));
-    if (session == nullptr || Skips(Stage::kSession, {.claimer = claimer, .now = now_})) {
+    if (session == nullptr || Skips(Sieve::kSession, {.claimer = claimer, .now = now_})) {
         reply.session_live = false;
         return reply;
     }
     std::vector<Lane*> lanes = lanes_.OfTypes(request.types);
     std::erase_if(lanes, [&](const Lane* lane) {
-        return Skips(Stage::kLane, {.claimer = claimer, .now = now_, .lane = FactsOf(*lane)});
+        return Skips(Sieve::kLane, {.claimer = claimer, .now = now_, .lane = FactsOf(*lane)});
     });
     PromoteDue(lanes);
     reply.suspects_waiting = SuspectsWaiting(lanes, request);
@@ -45,7 +45,10 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
     int limit = std::clamp(request.limit, 0, limits::kClaimBatch);
     if (request.suspect) limit = std::min(limit, 1);
     std::size_t bytes = 0;
-    for (const Head& head : Heads(lanes, claimer, limit)) {
+    std::vector<Head> heads = NeedsPlan(lanes, request)
+                                  ? PlannedHeads(lanes, claimer, request, limit, reply)
+                                  : Heads(lanes, claimer, limit);
+    for (const Head& head : heads) {
         if (bytes >= limits::kClaimBytes) break;
         reply.leases.push_back(Take(TaskId(head.id), *session, request.suspect));
         bytes += reply.leases.back().input.size();
@@ -137,7 +140,7 @@ void Ops::Refill(Source& source, const Claimer& claimer, int size) {
                 source.urgency = static_cast<int>(rows.Int(1));
                 source.position = rows.Int(2);
                 situation.task = lite::FactsOf(rows);
-                if (!Skips(Stage::kTask, situation)) {
+                if (!Skips(Sieve::kTask, situation)) {
                     source.piece.push_back({rows.Int(0), source.urgency, source.position});
                 } else if (Applies(Condition::kStartByPassed, situation)) {
                     passed.push_back(rows.Int(0));
@@ -249,6 +252,10 @@ Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone) {
     lease.generation = row.generation;
     lease.crash_count = row.crashes;
     lease.alone = alone;
+    lease.stage = row.stage();
+    lease.placement = lane.placement;
+    if (row.Has(kOrdered)) ReadOrder(row.id, lease.placement);
+    TakeSlots(id, lane);
     lease.retry = RetryOf(row.retry);
     lease.timeout = row.timeout;
     lease.idempotency_key = "task-" + id.ToString();

@@ -1,6 +1,5 @@
 #include "store/sqlite/conditions.h"
 
-#include "base/check.h"
 #include "base/planted_bug.h"
 
 namespace stint::store::lite {
@@ -17,16 +16,16 @@ Claimer::Claimer(const ClaimRequest& request, bool is_live)
       types(request.types.begin(), request.types.end()) {
 }
 
-Stage StageOf(Condition condition) {
+Sieve SieveOf(Condition condition) {
     switch (condition) {
         case Condition::kSessionNotLive:
-            return Stage::kSession;
+            return Sieve::kSession;
         case Condition::kQueuePaused:
         case Condition::kQueueNotServed:
         case Condition::kTypeNotHandled:
-            return Stage::kLane;
+            return Sieve::kLane;
         default:
-            return Stage::kTask;
+            return IsOfThePlan(condition) ? Sieve::kPlan : Sieve::kTask;
     }
 }
 
@@ -53,14 +52,17 @@ bool Applies(Condition condition, const Situation& situation) {
             return task.suspect && !claimer.suspects;
         case Condition::kSessionNotLive:
             return claimer.named && !claimer.live && !Planted(Bug::kClaimIgnoresSession);
+        case Condition::kBehindInOrder:
+            return task.behind;
+        default:
+            return false;
     }
-    base::CheckFailed(__FILE__, __LINE__, "Applies", "not a condition");
 }
 
-bool Skips(Stage stage, const Situation& situation) {
+bool Skips(Sieve sieve, const Situation& situation) {
     for (int i = 0; i < kConditionCount; ++i) {
         auto condition = static_cast<Condition>(i);
-        if (StageOf(condition) == stage && Applies(condition, situation)) return true;
+        if (SieveOf(condition) == sieve && Applies(condition, situation)) return true;
     }
     return false;
 }

@@ -1,4 +1,4 @@
-// Why a claim may skip a task, each reason in one place. The claim asks them stage by stage, of its
+// Why a claim may skip a task, each reason in one place. The claim asks them sieve by sieve, of its
 // session, of the lanes, of the tasks at their heads; explain asks them all of one task. So the two
 // cannot disagree.
 #pragma once
@@ -36,20 +36,22 @@ struct TaskFacts {
     std::optional<Time> start_by;
     bool cancel_requested = false;
     bool suspect = false;
+    bool behind = false;
 };
 
-enum class Stage : std::uint8_t { kSession, kLane, kTask };
-Stage StageOf(Condition condition);
+// kPlan: of what the claim's plan decides, see resources.cpp.
+enum class Sieve : std::uint8_t { kSession, kLane, kTask, kPlan };
+Sieve SieveOf(Condition condition);
 
 struct Situation {
     const Claimer& claimer;
     Time now{};
-    LaneFacts lane{};  // from Stage::kLane on
-    TaskFacts task{};  // at Stage::kTask
+    LaneFacts lane{};  // from Sieve::kLane on
+    TaskFacts task{};  // at Sieve::kTask
 };
 bool Applies(Condition condition, const Situation& situation);
 
-// Whether any condition of this stage applies.
-bool Skips(Stage stage, const Situation& situation);
+// Whether any condition of this sieve applies.
+bool Skips(Sieve sieve, const Situation& situation);
 
 }  // namespace stint::store::lite

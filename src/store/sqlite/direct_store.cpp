@@ -176,6 +176,11 @@ std::vector<SubmitReply> DirectStore::Submit(std::span<const NewTask> tasks) {
     return Change([&prepared](Ops& ops) { return ops.Submit(prepared); });
 }
 
+std::vector<SubmitReply> DirectStore::SubmitAll(std::span<const NewTask> tasks) {
+    std::vector<PreparedTask> prepared = Prepare(tasks);
+    return Change([&prepared](Ops& ops) { return ops.SubmitAll(prepared); });
+}
+
 NodeId DirectStore::OpenSession(const NewSession& session) {
     return OpenSessionFor(session, self_);
 }
@@ -269,6 +274,10 @@ std::vector<AttemptRecord> DirectStore::Attempts(TaskId task) {
     return Ask([task](Reads& reads) { return reads.Attempts(task); });
 }
 
+std::vector<WaitMember> DirectStore::Waited(TaskId task) {
+    return Ask([task](Reads& reads) { return reads.Waited(task); });
+}
+
 std::vector<AuditEntry> DirectStore::Audit(const AuditRequest& request) {
     return Ask([&request](Reads& reads) { return reads.Audit(request); });
 }
@@ -278,7 +287,17 @@ std::vector<FinishedTask> DirectStore::Finished(std::span<const TaskId> tasks) {
 }
 
 std::vector<Explanation> DirectStore::Explain(TaskId task, const ClaimRequest& claimer) {
-    return Ask([&](Reads& reads) { return reads.Explain(task, claimer); });
+    std::vector<Explanation> reasons =
+        Ask([&](Reads& reads) { return reads.Explain(task, claimer); });
+    if (reasons.empty() || reasons.front().condition == Condition::kNotWaiting) return reasons;
+    // What a plan decides, the writer knows.
+    for (Explanation& more : Change([&](Ops& ops) { return ops.PlanReasons(task, claimer); })) {
+        std::erase_if(reasons, [](const Explanation& one) {
+            return one.condition == Condition::kEligible;
+        });
+        reasons.push_back(std::move(more));
+    }
+    return reasons;
 }
 
 std::optional<QueueSettings> DirectStore::ChangeQueue(
@@ -294,13 +313,19 @@ std::vector<QueueRecord> DirectStore::Queues() {
 HousekeepReply DirectStore::Housekeep(const HousekeepRequest& request) {
     HousekeepReply reply = Change([&request](Ops& ops) { return ops.Housekeep(request); });
     if (!request.history) return reply;
-    for (int i = 0; i < request.limit; ++i) {
+    DropPeriods(request.limit, reply);
+    reply.more |= flows_.Tidy(request.limit) >= request.limit;
+    reply.more |= Change([&request](Ops& ops) { return ops.ForgetResults(request.limit); });
+    return reply;
+}
+
+void DirectStore::DropPeriods(int limit, HousekeepReply& reply) {
+    for (int i = 0; i < limit; ++i) {
         auto dropped = Change([](Ops& ops) { return ops.DropExpiredPeriod(); });
-        if (!dropped) return reply;
+        if (!dropped) return;
         reply.dropped_periods.push_back(*dropped);
     }
     reply.more = true;
-    return reply;
 }
 
 std::vector<CheckFinding> DirectStore::Check() {

@@ -10,15 +10,41 @@ HousekeepReply Ops::Housekeep(const HousekeepRequest& request) {
     reply.expired_tasks = ExpireUnstarted(request.limit);
     reply.expired_keys = ExpireKeys(request.limit);
     reply.forgotten_sessions = ForgetSessions(request);
+    const int forgotten_resources = ForgetIdleResources(request.limit);
+    const int lanes = ForgetLanes(request.limit);
     reply.more = reply.expired_tasks >= request.limit || reply.expired_keys >= request.limit ||
-                 reply.forgotten_sessions >= request.limit;
+                 reply.forgotten_sessions >= request.limit ||
+                 forgotten_resources >= request.limit || lanes >= request.limit;
     return reply;
 }
 
 std::optional<std::string> Ops::DropExpiredPeriod() {
-    auto dropped = periods_.DropExpired(now_);
+    std::vector<std::int64_t> in_the_way;
+    auto dropped = periods_.DropExpired(now_, [&](std::int64_t history) {
+        sqlite::Rows rows = Sql("ordered_dropped", history).Query();
+        while (rows.Next()) in_the_way.push_back(rows.Int(0));
+    });
+    // A dead one that nobody can retry or cancel any more keeps nobody waiting.
+    for (std::int64_t task : in_the_way) GiveUpTurn(TaskId(task));
     if (dropped) newest_finished_.reset();
     return dropped;
+}
+
+// Those that placements of long ago have left behind: claims look at every lane there is.
+int Ops::ForgetLanes(int limit) {
+    EndMember();  // what was only counted so far
+    std::vector<std::int64_t> unused;
+    {
+        sqlite::Rows rows = Sql("lane_unused").Query(limit);
+        while (rows.Next()) unused.push_back(rows.Int(0));
+    }
+    for (std::int64_t lane : unused) {
+        Sql("lane_need_remove").Run(lane);
+        Sql("lane_tally_remove").Run(lane);
+        Sql("lane_free").Run(lane);
+    }
+    if (!unused.empty()) lanes_.Forget();
+    return static_cast<int>(unused.size());
 }
 
 int Ops::ExpireUnstarted(int limit) {
@@ -55,7 +81,8 @@ int Ops::ExpireKeys(int limit) {
         while (rows.Next()) throttle.push_back({rows.Int(0), rows.String(1), rows.String(2)});
     }
     for (const Key& key : throttle) Sql("throttle_remove").Run(key.tenant, key.type, key.key);
-    return static_cast<int>(idempotency.size() + throttle.size());
+    int turns = Sql("ordered_forget").Run(Micros(now_ - limits::kRetention), limit);
+    return static_cast<int>(idempotency.size() + throttle.size()) + turns;
 }
 
 int Ops::ForgetSessions(const HousekeepRequest& request) {

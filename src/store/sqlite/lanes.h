@@ -13,15 +13,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/resource.h"
 #include "sqlite/connection.h"
 
 namespace stint::store::lite {
+
+using model::Placement;
 
 struct Lane {
     std::int64_t id = 0;
     TenantId tenant;
     std::string queue;
     std::string type;
+    std::string placement_text;
+    Placement placement;  // without an order key
 
     // Hints; true and nullopt when not known.
     bool may_be_ready = true;
@@ -42,7 +47,10 @@ class Lanes {
 public:
     explicit Lanes(sqlite::Connection& db) : db_(db) {}
 
-    Lane& Of(TenantId tenant, std::string_view queue, std::string_view type);  // made if new
+    // Made if it is new.
+    Lane& Of(
+        TenantId tenant, std::string_view queue, std::string_view type, const Placement& placement
+    );
     Lane& At(std::int64_t id);
     std::deque<Lane>& All();
     std::vector<Lane*> OfTypes(const std::vector<std::string>& types);
@@ -50,8 +58,16 @@ public:
 
 private:
     void Load();
-    Lane& Add(std::int64_t id, TenantId tenant, std::string_view queue, std::string_view type);
-    static std::string Key(TenantId tenant, std::string_view queue, std::string_view type);
+    Lane& Add(
+        std::int64_t id,
+        TenantId tenant,
+        std::string_view queue,
+        std::string_view type,
+        std::string_view placement
+    );
+    static std::string Key(
+        TenantId tenant, std::string_view queue, std::string_view type, std::string_view placement
+    );
 
     sqlite::Connection& db_;
     bool loaded_ = false;

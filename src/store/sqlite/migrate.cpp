@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 #include <vector>
 
@@ -17,21 +18,39 @@ namespace stint::store::lite {
 namespace {
 
 const std::array kScripts = {
-    &migrations::k_001_init, &migrations::k_002_identity, &migrations::k_003_queue_changed};
+    &migrations::k_001_init,
+    &migrations::k_002_identity,
+    &migrations::k_003_queue_changed,
+    &migrations::k_004_waits,
+    &migrations::k_005_schedules,
+    &migrations::k_006_events,
+    &migrations::k_007_resources,
+    &migrations::k_008_flows,
+    &migrations::k_009_results,
+    &migrations::k_010_session_labels,
+    &migrations::k_011_kept_records,
+    &migrations::k_012_shares,
+};
 
 // What the plan creates, by name: "CREATE <kind> <name> …", and the views that are made anew with
-// each period.
+// each period. A name that a file of ours gives up on the way is ours.
 std::vector<std::string> NamesNeeded(const MigrationPlan& plan) {
     std::vector<std::string> names;
+    std::set<std::string> ours;
     if (plan.from == 0) names = {"task", "audit_logs"};
     std::istringstream words(plan.sql);
     for (std::string word; words >> word;) {
-        if (word != "CREATE") continue;
+        if (word != "CREATE" && word != "DROP") continue;
         std::string kind;
         std::string name;
         words >> kind >> name;
-        names.push_back(name);
+        if (word == "CREATE") {
+            names.push_back(name);
+        } else if (plan.from > 0) {
+            ours.insert(name.substr(0, name.find(';')));
+        }
     }
+    std::erase_if(names, [&](const std::string& name) { return ours.contains(name); });
     return names;
 }
 

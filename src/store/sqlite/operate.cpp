@@ -14,15 +14,29 @@ std::vector<CancelReply> Ops::Cancel(
     std::span<const TaskId> tasks, std::string_view actor, std::string_view reason
 ) {
     std::vector<CancelReply> replies;
-    for (TaskId task : tasks) replies.push_back(CancelOne(task, actor, reason));
+    for (TaskId task : tasks) replies.push_back(CancelTree(task, actor, reason));
     return replies;
+}
+
+CancelReply Ops::CancelTree(TaskId task, std::string_view actor, std::string_view reason) {
+    std::vector<TaskId> below = Descendants(task);
+    CancelReply reply = CancelOne(task, actor, reason);
+    for (TaskId descendant : below) {
+        CancelReply::Kind kind = CancelOne(descendant, actor, WhyBelowCancelled(task)).kind;
+        bool stops = kind == CancelReply::Kind::kCancelled || kind == CancelReply::Kind::kRequested;
+        reply.descendants += stops ? 1 : 0;
+    }
+    return reply;
 }
 
 CancelReply Ops::CancelOne(TaskId task, std::string_view actor, std::string_view reason) {
     TaskRow row;
     if (!Load(task, row)) {
         if (!LoadFinished(task, row)) return {CancelReply::Kind::kNotFound, State::kOpen};
-        return {CancelReply::Kind::kAlreadyTerminal, row.state};
+        // Dead, with others waiting behind it: its turn is over.
+        bool given_up = row.Has(kOrdered) && GiveUpTurn(task);
+        auto kind = given_up ? CancelReply::Kind::kCancelled : CancelReply::Kind::kAlreadyTerminal;
+        return {kind, row.state};
     }
     std::string why(reason);
     if (why.empty()) why = "cancelled by " + std::string(actor);
@@ -77,9 +91,13 @@ RetryReply Ops::RetryOne(TaskId task, std::string_view actor) {
     row.Set(kCancelRequested, false);
     row.Set(kSuspect, false);
     row.Set(kWarning, false);
+    row.Set(kHasWait, false);
+    row.Set(kWaitedFor, false);
+    row.SetStage(Stage::kStart);
     row.reason.clear();
     row.start_by.reset();
     Move(row, Event::kOperatorRetry, why);
+    if (row.Has(kOrdered)) JoinOrderAgain(row);
     ToWaiting(row, now_);
     InsertTask(Sql("task_insert"), row);
     return {RetryReply::Kind::kRequeued, row.state};
@@ -133,7 +151,7 @@ Result<void> Ops::Edit(TaskId task, const TaskEdit& edit, std::string_view actor
     if (edit.tags) row.tags = TagsText(*edit.tags), note("tags", 0);
     if (edit.delay) note("delay", 0);
     Move(row, Event::kEdit, {.actor = actor, .reason = changed, .session = {}});
-    if (edit.queue) ChangeLane(row, *edit.queue);
+    if (edit.queue) ChangeLane(row, *edit.queue, lanes_.At(row.lane).placement);
     Time due_at = row.due_at;
     if (edit.delay) due_at = now_ + *edit.delay;
     if (edit.run_at) due_at = *edit.run_at;

@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "base/planted_bug.h"
+#include "store/event_words.h"
+#include "store/sqlite/events.h"
 #include "store/sqlite/queries.h"
 
 namespace stint::store::lite {
@@ -36,6 +38,10 @@ Ops::Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random)
 
 void Ops::BeginMember() {
     now_ = clock_.WallTime();
+    opened_.clear();
+    freed_.clear();
+    ended_.clear();
+    dead_letters_ = false;
 }
 
 void Ops::EndMember() {
@@ -44,17 +50,21 @@ void Ops::EndMember() {
         Sql("tally_add").Run(delta.period, delta.lane, static_cast<int>(delta.state), delta.by);
     }
     deltas_.clear();
+    SaveBook();
 }
 
 void Ops::Forget() {
+    book_.reset();
     lanes_.Forget();
     periods_.Forget();
     seq_next_ = seq_end_ = 0;
     next_id_.reset();
     newest_finished_.reset();
     deltas_.clear();
+    ended_.clear();
     queues_.reset();
     types_.reset();
+    members_.reset();
     sessions_.clear();
     session_by_no_.clear();
 }
@@ -279,6 +289,7 @@ void Ops::Persist(TaskRow& row) {
 
 void Ops::Finish(TaskRow& row) {
     CHECK(IsTerminal(row.state));
+    if (row.state == State::kComplete) TellJoins(row);
     ReleaseKeys(row);
     row.finished_at = now_;
     row.Set(kSuspect, false);
@@ -289,6 +300,26 @@ void Ops::Finish(TaskRow& row) {
     Sql("task_delete").Run(row.id.value());
     Count(row.period, row.lane, row.state, 1);
     if (newest_finished_) newest_finished_ = std::max(*newest_finished_, row.id.value());
+    if (row.Has(kHasWait)) {
+        Sql("wait_remove").Run(row.id.value());
+        Sql("wait_member_remove").Run(row.id.value());
+    }
+    if (row.Has(kOrdered)) EndOrder(row);
+    if (row.Has(kWaitedFor)) TellWaiters(row);
+}
+
+// A task is complete: if a join waits for its type, that is an event.
+void Ops::TellJoins(const TaskRow& row) {
+    if (!members_) {
+        members_.emplace();
+        for (sqlite::Rows rows = Sql("member_list").Query(); rows.Next();) {
+            members_->emplace(TenantId(rows.Int(0)), rows.String(1));
+        }
+    }
+    if (members_->empty()) return;
+    const Lane& lane = lanes_.At(row.lane);
+    if (!members_->contains({lane.tenant, lane.type})) return;
+    EventOps(*this).Add(CompletionOf(row.id, lane.tenant));
 }
 
 void Ops::ReleaseKeys(const TaskRow& row) {
@@ -314,6 +345,7 @@ void Ops::ToWaiting(TaskRow& row, Time due_at) {
     } else {
         row.wait = row.Has(kSuspect) ? Wait::kReadySuspect : Wait::kReady;
     }
+    if (row.Has(kOrdered) && !IsFirst(row)) row.wait = Wait::kBehind;
     NoteWaiting(row);
 }
 
@@ -331,9 +363,9 @@ void Ops::LeaveLater(const TaskRow& row) {
     if (row.wait == Wait::kLaterSuspect) lanes_.At(row.lane).later_suspect.known = false;
 }
 
-void Ops::ChangeLane(TaskRow& row, std::string_view queue) {
+void Ops::ChangeLane(TaskRow& row, std::string_view queue, const Placement& placement) {
     const Lane& old = lanes_.At(row.lane);
-    const Lane& lane = lanes_.Of(old.tenant, queue, old.type);
+    const Lane& lane = lanes_.Of(old.tenant, queue, old.type, placement);
     if (lane.id == row.lane) return;
     LeaveLater(row);
     Count(0, row.lane, row.state, -1);
@@ -366,6 +398,8 @@ void Ops::EndAttempt(const TaskRow& row, const Ending& ending) {
             ending.exit_signal,
             OrNull(ending.stderr_tail)
         );
+    // Every way out of a lease comes by here.
+    ReleaseSlots(row.id, ending.end);
 }
 
 // ---- sessions as remembered ----

@@ -5,6 +5,8 @@
 // because nobody else writes; Forget() after a rollback makes it read again.
 #pragma once
 
+#include <stint/item.h>
+
 #include <set>
 #include <span>
 #include <string>
@@ -17,6 +19,9 @@
 #include "model/decide.h"
 #include "sqlite/connection.h"
 #include "sqlite/gate.h"
+#include "store/block.h"
+#include "store/flow_work.h"
+#include "store/resource_book.h"
 #include "store/sqlite/conditions.h"
 #include "store/sqlite/lanes.h"
 #include "store/sqlite/period.h"
@@ -30,9 +35,12 @@ namespace stint::store::lite {
 // A request with what can be found out without the writer.
 struct PreparedTask {
     const NewTask* task = nullptr;
-    std::string invalid;  // why it is refused; empty = it is fine
-    std::string hash;     // when it has an idempotency key
+    std::string invalid;      // why it is refused; empty = it is fine
+    std::string hash;         // when it has an idempotency key
+    std::size_t index = 0;    // of its reply
+    bool waited_for = false;  // its maker will wait for it
 };
+// In the order in which they are to be stored: each after those that it waits for.
 std::vector<PreparedTask> Prepare(std::span<const NewTask> tasks);
 
 class Ops {
@@ -50,6 +58,7 @@ public:
     // `limit`.
     int ResolveUnknown(std::span<const TypeDefaults> types, int limit);
     std::vector<SubmitReply> Submit(std::span<const PreparedTask> tasks);
+    std::vector<SubmitReply> SubmitAll(std::span<const PreparedTask> tasks);
 
     NodeId OpenSession(const NewSession& session, const Opener& opener);
     RenewReply Renew(const RenewRequest& request);
@@ -71,11 +80,38 @@ public:
     Result<void> Edit(TaskId task, const TaskEdit& edit, std::string_view actor);
 
     std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor);
+
+    // What keeps a waiting task from a claim, of what a claim's plan decides: resources.cpp.
+    std::vector<Explanation> PlanReasons(TaskId task, const ClaimRequest& claimer);
+    // All resources. What is changed in it is written down with the member.
+    ResourceBook& Book();
+    // Running tasks count for what was set after they had started.
+    void AdoptRunning();
+    std::int64_t WaitingFor(const std::string& resource);
+    bool SetOrder(const QueueOrder& order);
+    bool RemoveOrder(std::string_view queue);
     HousekeepReply Housekeep(const HousekeepRequest& request);  // all but the periods
     // Drops one period whose time is over; returns its table's name.
     std::optional<std::string> DropExpiredPeriod();
 
+    // For flows (flows.cpp).
+    FlowTables::Hold Holds(TaskId task, LeaseToken token);
+    std::optional<FlowTables::TaskState> StateAndTenant(TaskId task);
+    // A task that is not due becomes it; its queue. Nothing: it does not sleep.
+    std::optional<std::string> WakeSleeper(
+        TaskId task, std::string_view actor, const std::string& reason
+    );
+    int ForgetFlows(int limit);
+    // results.cpp
+    bool IsHeld(const Held& held);
+    ItemCounts ItemsOf(TaskId task);
+    bool ForgetResults(int limit);  // of tasks whose records are gone; true: there may be more
+    std::optional<Time> KeptUntil(TaskId task, Duration earliest);
+
     sqlite::Connection& db() { return db_; }
+    Time now() const { return now_; }  // of the current member
+    // Joins wait for other types now.
+    void ForgetMembers() { members_.reset(); }
     sqlite::Gate& gate() { return gate_; }
 
 private:
@@ -134,10 +170,11 @@ private:
     void ToWaiting(TaskRow& row, Time due_at);  // sets due_at, wait and the lane's hints
     void NoteWaiting(const TaskRow& row);
     void LeaveLater(const TaskRow& row);
-    void ChangeLane(TaskRow& row, std::string_view queue);  // to another queue
+    void ChangeLane(TaskRow& row, std::string_view queue, const Placement& placement);
     void EndAttempt(const TaskRow& row, const Ending& ending);
     void RaiseIds(TaskId used);
     void ReleaseKeys(const TaskRow& row);
+    void TellJoins(const TaskRow& row);
     void Count(std::int64_t period, std::int64_t lane, State state, int by);
     std::int64_t NextSeq();
     std::int64_t TakeIds(int count);
@@ -153,11 +190,13 @@ private:
     std::int64_t WaitingIn(const std::string& queue);
 
     // ---- submit (submit.cpp) ----
-    SubmitReply SubmitOne(const PreparedTask& prepared);
+    SubmitReply SubmitOne(const PreparedTask& prepared, const Beside& beside);
     std::optional<SubmitReply> KnownByKey(const PreparedTask& prepared);
     std::optional<SubmitReply> KnownByUnique(const NewTask& task);
     std::optional<SubmitReply> KnownByDebounce(const NewTask& task);
-    SubmitReply Insert(const PreparedTask& prepared, const Resolved& resolved);
+    SubmitReply Insert(
+        const PreparedTask& prepared, const Resolved& resolved, const std::vector<WaitMember>& after
+    );
     void Remember(const PreparedTask& prepared, const SubmitReply& reply);
     SubmitReply Replace(TaskRow& row, const NewTask& task, Time due_at);
     void ApplyDefaults(TaskRow& row, const TypeDefaults& defaults);
@@ -172,8 +211,48 @@ private:
     Lease Take(TaskId id, const SessionFacts& session, bool alone);
     bool SuspectsWaiting(std::span<Lane* const> lanes, ClaimRequest request);
 
+    // ---- resources and order (resources.cpp) ----
+    struct Lines {
+        std::vector<WaitingLine> lines;
+        std::vector<std::vector<Head>> heads;
+        std::vector<Lane*> lanes;
+    };
+    bool NeedsPlan(std::span<Lane* const> lanes, const ClaimRequest& request);
+    WaitingLine LineOf(const Lane& lane, int priority);
+    Lines LinesOf(std::span<Lane* const> lanes, const Claimer& claimer, Offer& offer, int depth);
+    void ReadLine(
+        const Lane& lane,
+        int urgency,
+        const Claimer& claimer,
+        int depth,
+        WaitingLine& line,
+        std::vector<Head>& heads
+    );
+    Offer OfferTo(const ClaimRequest& request, std::span<Lane* const> lanes);
+    std::vector<Head> PlannedHeads(
+        std::span<Lane* const> lanes,
+        const Claimer& claimer,
+        const ClaimRequest& request,
+        int limit,
+        ClaimReply& reply
+    );
+    void TakeSlots(TaskId task, const Lane& lane);
+    void ReleaseSlots(TaskId task, AttemptEnd end);
+    void OpenForFreed();  // the queues whose tasks wait for what was let go of
+    int ForgetIdleResources(int limit);
+    void SaveBook();
+    void Place(TaskRow& row, const Placement& placement);  // its order key
+    void JoinOrderAgain(const TaskRow& row);               // it was over
+    bool IsFirst(const TaskRow& row);
+    void ReadOrder(TaskId task, Placement& placement);
+    void EndOrder(const TaskRow& row);  // it is terminal
+    bool GiveUpTurn(TaskId task);       // false: it has none
+    std::optional<Error> WaitsBehind(const TaskRow& row, const std::vector<WaitMember>& members);
+    void NextInOrder(std::int64_t tenant, std::string_view key);
+
     // ---- settle, reclaim (settle.cpp, reclaim.cpp) ----
     bool HeldBy(const TaskRow& row, const Settlement& settlement);
+    SettleReply SettleComplete(TaskRow& row, const Settlement& settlement);
     SettleReply ApplySettlement(TaskRow& row, const Settlement& settlement);
     struct Doomed {
         enum class Why : std::uint8_t { kSessionOver, kTimedOut, kBackgroundOver };
@@ -188,14 +267,37 @@ private:
     void ReclaimBackground(TaskRow& row, Reclaimed& report);
     void BackToWaiting(TaskRow& row, Duration delay);
     Disposition Decide(TaskRow& row, const Settlement& settlement);
+    bool SignalCame(TaskId task);  // that the flow is about to sleep for
     void CountCrash(TaskRow& row);
 
+    // ---- waits (wait.cpp) ----
+    Result<std::vector<WaitMember>> MembersOf(
+        std::span<const TaskId> tasks, TenantId tenant, const Beside& beside
+    );
+    Result<std::vector<WaitMember>> MakeChildren(const TaskRow& row, const Settlement& settlement);
+    Result<std::vector<WaitMember>> TryMakeChildren(
+        const TaskRow& row, const Settlement& settlement
+    );
+    WaitVerdict Await(
+        TaskRow& row, const WaitOn& wait, const std::vector<WaitMember>& members, bool started
+    );
+    void TellWaiters(const TaskRow& ended);
+    void TellWaitersOf(TaskId ended, State state);
+    void EndWaitIfOver(TaskRow& waiter);
+    void EndWait(TaskRow& waiter, const WaitEnd& end);
+    bool Reaches(const std::vector<WaitMember>& members, TaskId target);
+    std::vector<TaskId> Descendants(TaskId task);
+    std::vector<std::int64_t> PeriodsSince(TaskId task);
+
+    // ---- operators (operate.cpp) ----
+    CancelReply CancelTree(TaskId task, std::string_view actor, std::string_view reason);
     CancelReply CancelOne(TaskId task, std::string_view actor, std::string_view reason);
     RetryReply RetryOne(TaskId task, std::string_view actor);
     RetryReply DiscardOne(TaskId task, std::string_view actor);
     int ExpireUnstarted(int limit);
     int ExpireKeys(int limit);
     int ForgetSessions(const HousekeepRequest& request);
+    int ForgetLanes(int limit);
 
     sqlite::Connection& db_;
     base::Clock& clock_;
@@ -220,9 +322,15 @@ private:
     std::vector<Delta> deltas_;  // of the current member
     std::optional<std::unordered_map<std::string, QueueSettings>> queues_;
     std::optional<std::unordered_map<std::string, TypeRecord>> types_;
+    std::optional<std::set<std::pair<TenantId, std::string>>> members_;  // of joins: their types
     std::unordered_map<SessionId, SessionFacts> sessions_;
     std::unordered_map<std::int64_t, SessionId> session_by_no_;
-    TaskRow row_;  // scratch of the hot paths: its strings keep their memory
+    std::vector<std::string> opened_;              // queues, by the ends of waits
+    std::vector<std::pair<TaskId, State>> ended_;  // whose waiters are being told
+    std::optional<ResourceBook> book_;
+    std::set<std::string> freed_;  // resources
+    bool dead_letters_ = false;    // those behind a dead one are being ended
+    TaskRow row_;                  // scratch of the hot paths: its strings keep their memory
 };
 
 }  // namespace stint::store::lite

@@ -120,7 +120,9 @@ const std::vector<Period>& Periods::Of(PeriodKind kind) {
     return list_.Of(kind);
 }
 
-std::optional<std::string> Periods::DropExpired(Time now) {
+std::optional<std::string> Periods::DropExpired(
+    Time now, const std::function<void(std::int64_t)>& before_history
+) {
     std::vector<Period> over;
     for (sqlite::Rows rows = Sql(db_, "period_expired").Query(Micros(now)); rows.Next();) {
         over.push_back(
@@ -131,6 +133,7 @@ std::optional<std::string> Periods::DropExpired(Time now) {
         return MayDrop(period.id, period.kind, period.keep, now);
     });
     if (found == over.end()) return std::nullopt;
+    if (found->kind == PeriodKind::kHistory) before_history(found->id);
     ForgetPeriod(db_, found->id);
     Sql(db_, "period_remove").Run(found->id);
     Sql(db_, "period_remove_tally").Run(found->id);

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -57,7 +58,10 @@ public:
 
     // Drops one period whose time is over, if there is one; returns its table's name. One at a
     // time: everybody waits for the writer meanwhile.
-    std::optional<std::string> DropExpired(Time now);
+    // `before_history` sees which one when it is of history.
+    std::optional<std::string> DropExpired(
+        Time now, const std::function<void(std::int64_t)>& before_history
+    );
 
     // Makes the views over all periods anew.
     void MakeViews();

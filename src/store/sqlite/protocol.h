@@ -12,12 +12,14 @@
 
 #include "store/sqlite/process.h"
 #include "store/sqlite/wire.h"
+#include "store/sqlite/wire_events.h"
+#include "store/sqlite/wire_results.h"
 #include "store/sqlite/wire_types.h"
 
 namespace stint::store::lite {
 
 inline constexpr std::uint32_t kMagic = 0x53544e54;  // "STNT"
-inline constexpr int kProtocolVersion = 5;
+inline constexpr int kProtocolVersion = 9;
 
 enum class Operation : std::uint8_t {
     kInfo = 1,
@@ -26,6 +28,7 @@ enum class Operation : std::uint8_t {
     kPublishTypes,
     kTypes,
     kSubmit,
+    kSubmitAll,
     kOpenSession,
     kRenew,
     kCloseSession,
@@ -45,6 +48,7 @@ enum class Operation : std::uint8_t {
     kList,
     kCounts,
     kAttempts,
+    kWaited,
     kAudit,
     kFinished,
     kExplain,
@@ -52,6 +56,61 @@ enum class Operation : std::uint8_t {
     kQueues,
     kHousekeep,
     kCheck,
+    kSchedulePut,
+    kScheduleGet,
+    kScheduleList,
+    kScheduleRemove,
+    kScheduleSetPaused,
+    kScheduleDue,
+    kScheduleFire,
+    kScheduleFireVisits,
+    kScheduleRuns,
+    kScheduleForgetRuns,
+    kCalendarPut,
+    kCalendars,
+    kCalendarRemove,
+    kVisitsPut,
+    kVisitsRemove,
+    kVisits,
+    kPublish,
+    kPutWorkflow,
+    kRemoveWorkflow,
+    kWorkflows,
+    kNextEvents,
+    kFire,
+    kGetEvent,
+    kListEvents,
+    kCountEvents,
+    kFirings,
+    kJoins,
+    kTidyEvents,
+    kFlowBegin,
+    kFlowRecord,
+    kFlowAwait,
+    kFlowSignal,
+    kFlowFork,
+    kFlowGet,
+    kFlowList,
+    kFlowTidy,
+    kResourceChange,
+    kResourceRemove,
+    kResourceReopen,
+    kResourceClose,
+    kOrderSet,
+    kOrderRemove,
+    kResourceList,
+    kResourceFind,
+    kOrders,
+    kResultWrite,
+    kResultSummary,
+    kItems,
+    kMarkDeletion,
+    kUnmarkDeletion,
+    kFindDeletion,
+    kDeletions,
+    kTakeDeletions,
+    kBeginDeletion,
+    kSetPace,
 };
 
 bool Changes(Operation operation);  // or only reads

@@ -22,7 +22,7 @@ void AddSections(std::string_view file, Sections& sections) {
         std::size_t name_end = file.find('\n', name_at);
         std::size_t next = file.find(kMark, name_end);
         std::string_view body =
-            file.substr(name_end + 1, next == file.npos ? next : next - name_end - 1);
+            file.substr(name_end + 1, next == std::string_view::npos ? next : next - name_end - 1);
         while (!body.empty() && (body.back() == '\n' || body.back() == ' ')) body.remove_suffix(1);
         bool added = sections.emplace(file.substr(name_at, name_end - name_at), body).second;
         CHECK_WHY(added, "two queries of one name");
@@ -35,12 +35,18 @@ const Sections& AllSections() {
         Sections sections;
         for (std::string_view file :
              {queries::k_task,
+              queries::k_wait,
+              queries::k_event,
+              queries::k_flow,
               queries::k_claim,
               queries::k_keys,
               queries::k_period,
               queries::k_registry,
               queries::k_read,
-              queries::k_check}) {
+              queries::k_result,
+              queries::k_check,
+              queries::k_schedule,
+              queries::k_resource}) {
             AddSections(file, sections);
         }
         return sections;
@@ -66,7 +72,7 @@ std::string QueryText(std::string_view name, std::int64_t period) {
     static constexpr std::string_view kPlace = "{p}";
     std::string text(QueryText(name));
     std::string number = std::to_string(period);
-    for (std::size_t at = text.find(kPlace); at != text.npos; at = text.find(kPlace, at)) {
+    for (std::size_t at = text.find(kPlace); at != std::string::npos; at = text.find(kPlace, at)) {
         text.replace(at, kPlace.size(), number);
     }
     return text;

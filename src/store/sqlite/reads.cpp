@@ -4,6 +4,8 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "model/limits.h"
+#include "model/placement.h"
 #include "sqlite/transaction.h"
 #include "store/sqlite/queries.h"
 #include "store/sqlite/reads_view.h"
@@ -26,7 +28,8 @@ const Reads::LaneNames& Reads::LaneAt(std::int64_t id) {
     if (found != lanes_.end()) return found->second;
     sqlite::Rows rows = Sql("lane_get").Query(id);
     CHECK_WHY(rows.Next(), "a task of no lane");
-    return lanes_[id] = {TenantId(rows.Int(0)), rows.String(1), rows.String(2)};
+    return lanes_[id] = {
+               TenantId(rows.Int(0)), rows.String(1), rows.String(2), PlacementOf(rows.Text(3))};
 }
 
 // ---- registries ----
@@ -66,6 +69,7 @@ std::vector<SessionRecord> Reads::Sessions() {
         session.started_at = FromMicros(rows.Int(11));
         session.renewed_at = FromMicros(rows.Int(12));
         session.lease_until = FromMicros(rows.Int(13));
+        session.labels = base::ReadJsonList(rows.Text(14));
         // Its lease is over even if no sweeper has come by yet.
         if (session.state < SessionState::kClosed && session.lease_until <= clock_.WallTime()) {
             session.state = SessionState::kExpired;
@@ -127,6 +131,14 @@ TaskRecord Reads::ToRecord(TaskRow& row) {
     record.parent = row.parent;
     record.type = lane.type;
     record.queue = lane.queue;
+    record.placement = lane.placement;
+    if (row.Has(kOrdered)) {
+        sqlite::Rows order = Sql("ordered_get").Query(row.id.value());
+        if (order.Next()) {
+            record.placement.order_key = order.String(1);
+            record.placement.on_failed_head = static_cast<OnFailedHead>(order.Int(3));
+        }
+    }
     record.state = row.state;
     record.priority = row.priority;
     record.input = std::move(row.input);
@@ -137,6 +149,7 @@ TaskRecord Reads::ToRecord(TaskRow& row) {
     record.type_known = !row.Has(kTypeUnknown);
     record.cancel_requested = row.Has(kCancelRequested);
     record.suspect = row.Has(kSuspect);
+    record.stage = row.stage();
     record.retry = RetryOf(row.retry);
     record.attempt = row.attempt;
     record.max_attempts = record.retry.max_attempts;
@@ -168,6 +181,7 @@ std::optional<TaskRecord> Reads::GetInView(TaskId task) {
             SessionId session = FromBytes<SessionId>(rows.Bytes(32));
             auto lease_until = OptionalTime(rows, 33);
             TaskRecord record = ToRecord(row);
+            if (row.state == State::kBlocked) record.waiting_for = PendingOf(task);
             if (row.state == State::kInProgress) {
                 record.session = session;
                 record.expires_at = lease_until;
@@ -209,11 +223,15 @@ std::vector<FinishedTask> Reads::Finished(std::span<const TaskId> tasks) {
     View view(*this);
     std::vector<FinishedTask> finished;
     TaskRow row;
+    std::size_t bytes = 0;
     for (TaskId task : tasks) {
+        if (bytes >= limits::kFinishedBytes) break;
         // Most of the asked ones still run: the live table answers first.
         if (Sql("task_exists").Scalar(task.value()) || !LoadFinished(task, row)) continue;
+        bytes += row.output.size() + row.error.size();
         finished.push_back(
             {.id = row.id,
+             .type = LaneAt(row.lane).type,
              .state = row.state,
              .output = std::move(row.output),
              .error = ErrorOf(row.error),
@@ -225,6 +243,20 @@ std::vector<FinishedTask> Reads::Finished(std::span<const TaskId> tasks) {
 }
 
 // ---- what happened to it ----
+
+int Reads::PendingOf(TaskId task) {
+    return static_cast<int>(Sql("wait_pending").Scalar(task.value()).value_or(0));
+}
+
+std::vector<WaitMember> Reads::Waited(TaskId task) {
+    View view(*this);
+    std::vector<WaitMember> members;
+    for (sqlite::Rows rows = Sql("wait_member_list").Query(task.value()); rows.Next();) {
+        auto ended = rows.IsNull(2) ? std::nullopt : std::optional(static_cast<State>(rows.Int(2)));
+        members.push_back({TaskId(rows.Int(0)), TaskId(rows.Int(1)), ended});
+    }
+    return members;
+}
 
 std::vector<AttemptRecord> Reads::Attempts(TaskId task) {
     View view(*this);

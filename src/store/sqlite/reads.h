@@ -33,6 +33,7 @@ public:
     TaskPage List(const ListRequest& request);
     std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter);
     std::vector<AttemptRecord> Attempts(TaskId task);
+    std::vector<WaitMember> Waited(TaskId task);
     std::vector<AuditEntry> Audit(const AuditRequest& request);
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks);
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& request);
@@ -45,6 +46,7 @@ private:
         TenantId tenant;
         std::string queue;
         std::string type;
+        Placement placement;
     };
     class View;  // a read transaction with fresh periods
 
@@ -53,6 +55,7 @@ private:
     const LaneNames& LaneAt(std::int64_t id);
     bool LoadFinished(TaskId id, TaskRow& row);
     TaskRecord ToRecord(TaskRow& row);
+    int PendingOf(TaskId task);  // how many it waits for
     bool SessionIsLive(SessionId session, Time now);
     std::optional<TaskRecord> GetInView(TaskId task);
     CheckFinding NoRows(std::string_view what, std::string_view query);

@@ -38,6 +38,21 @@ std::vector<CheckFinding> Reads::Check() {
     findings.push_back(NoRows("a running task has a session and a token (I5)", "check_held"));
     findings.push_back(NoRows("exactly the waiting tasks can be claimed (L1)", "check_waiting"));
     findings.push_back(NoRows("a unique key belongs to one live task (I7)", "check_unique"));
+    findings.push_back(NoRows("each wait counts what it waits for (I9)", "check_wait"));
+    findings.push_back(
+        NoRows("what is held of resources is held by running tasks (I6)", "check_slots")
+    );
+    findings.push_back(
+        NoRows("what is held of resources is what its holders need (I6)", "check_slots_derived")
+    );
+    findings.push_back(
+        NoRows("running tasks count for what they need of resources (I6)", "check_slots_missing")
+    );
+    findings.push_back(
+        NoRows("no more of a resource is held than its capacity (I6)", "check_capacity")
+    );
+    findings.push_back(NoRows("each flow counts its steps and signals", "check_flows"));
+    findings.push_back(NoRows("the first of an order key goes, the others wait", "check_ordered"));
     findings.push_back(NoRows("the tallies agree with the tasks", "check_tally"));
     for (const Period& period : periods_.Of(PeriodKind::kHistory)) {
         findings.push_back(

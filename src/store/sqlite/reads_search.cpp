@@ -56,6 +56,8 @@ std::string Detail(Condition condition, const TaskRecord& record) {
             return "queue " + base::Quoted(record.queue);
         case Condition::kTypeNotHandled:
             return "type " + base::Quoted(record.type);
+        case Condition::kBehindInOrder:
+            return "order key " + base::Quoted(record.placement.order_key);
         default:
             return {};
     }
@@ -112,6 +114,7 @@ TaskPage Reads::List(const ListRequest& request) {
                 ReadHistory(source->rows, source->period, row);
             }
             TaskRecord record = ToRecord(row);
+            if (record.state == State::kBlocked) record.waiting_for = PendingOf(record.id);
             if (record.state == State::kInProgress) {
                 record.session = FromBytes<SessionId>(source->rows.Bytes(32));
                 record.expires_at = OptionalTime(source->rows, 33);
@@ -172,7 +175,9 @@ std::vector<Explanation> Reads::Explain(TaskId task, const ClaimRequest& request
              .due_at = record->due_at,
              .start_by = record->start_by,
              .cancel_requested = record->cancel_requested,
-             .suspect = record->suspect},
+             .suspect = record->suspect,
+             .behind = Sql("task_wait").Scalar(task.value()) ==
+                       std::int64_t{static_cast<int>(Wait::kBehind)}},
     };
     std::vector<Explanation> reasons;
     for (int i = 0; i < kConditionCount; ++i) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "model/placement.h"
 #include "store/unreadable_policy.h"
 
 namespace stint::store::lite {
@@ -226,6 +227,9 @@ TypeRecord ReadType(const sqlite::Rows& rows) {
     record.defaults.isolated = rows.Int(5) != 0;
     record.revision = Int(rows, 6);
     record.updated_at = FromMicros(rows.Int(7));
+    Placement placement = PlacementOf(rows.Text(8));
+    record.defaults.needs = std::move(placement.needs);
+    record.defaults.labels = std::move(placement.labels);
     return record;
 }
 

@@ -21,6 +21,7 @@ enum class Wait : std::uint8_t {
     kReadySuspect = 3,   // ready, to be run alone
     kStartByPassed = 4,  // for housekeeping
     kLaterSuspect = 5,
+    kBehind = 6,  // an earlier task of its order key is not over
 };
 
 enum Flag : int {
@@ -29,7 +30,12 @@ enum Flag : int {
     kSuspect = 4,
     kWarning = 8,
     kAlone = 16,         // the running attempt is
-    kExplicitShift = 8,  // ExplicitBits above it
+    kWaitedFor = 32,     // others wait for it
+    kHasWait = 64,       // it waits or waited for others
+    kResumes = 128,      // its next attempt comes after a wait …
+    kExplicitShift = 8,  // four ExplicitBits
+    kFailedWait = 4096,  // … that has failed
+    kOrdered = 8192,     // it has an order key
 };
 
 struct TaskRow {
@@ -72,6 +78,14 @@ struct TaskRow {
 
     bool Has(Flag flag) const { return (flags & flag) != 0; }
     void Set(Flag flag, bool on) { flags = on ? flags | flag : flags & ~flag; }
+    Stage stage() const {
+        if (!Has(kResumes)) return Stage::kStart;
+        return Has(kFailedWait) ? Stage::kError : Stage::kResume;
+    }
+    void SetStage(Stage stage) {
+        Set(kResumes, stage != Stage::kStart);
+        Set(kFailedWait, stage == Stage::kError);
+    }
 };
 
 // Columns in the order of the queries task_load and history_load.

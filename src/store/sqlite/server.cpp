@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/test_point.h"
 #include "base/thread.h"
+#include "store/sqlite/serve.h"
 
 namespace stint::store::lite {
 
@@ -21,21 +22,6 @@ namespace {
 
 constexpr int kBacklog = 128;
 constexpr int kAcceptAgainMs = 100;
-
-// Decodes Args, calls `work` with them, encodes what it returns.
-template <class... Args, class Work>
-void Reply(Decoder& in, Encoder& out, Work&& work) {
-    std::tuple<Args...> args;
-    std::apply([&in](Args&... arg) { in(arg...); }, args);
-    in.End();
-    auto call = [&](Args&... arg) { return work(arg...); };
-    out(Outcome::kReply);
-    if constexpr (std::is_void_v<decltype(std::apply(call, args))>) {
-        std::apply(call, args);
-    } else {
-        out(std::apply(call, args));
-    }
-}
 
 using Tasks = std::vector<TaskId>;
 using Text = std::string;
@@ -53,6 +39,10 @@ void ServeChange(
         case Operation::kSubmit:
             return Reply<std::vector<NewTask>>(in, out, [&](auto& tasks) {
                 return s.Submit(tasks);
+            });
+        case Operation::kSubmitAll:
+            return Reply<std::vector<NewTask>>(in, out, [&](auto& tasks) {
+                return s.SubmitAll(tasks);
             });
         case Operation::kOpenSession:
             return Reply<NewSession>(in, out, [&](auto& x) { return s.OpenSessionFor(x, opener); });
@@ -129,6 +119,8 @@ void ServeAny(
             return Reply<TaskFilter>(in, out, [&](auto& x) { return s.Counts(x); });
         case Operation::kAttempts:
             return Reply<TaskId>(in, out, [&](auto& x) { return s.Attempts(x); });
+        case Operation::kWaited:
+            return Reply<TaskId>(in, out, [&](auto& x) { return s.Waited(x); });
         case Operation::kAudit:
             return Reply<AuditRequest>(in, out, [&](auto& x) { return s.Audit(x); });
         case Operation::kFinished:
@@ -138,6 +130,11 @@ void ServeAny(
                 return s.Explain(task, claimer);
             });
         default:
+            if (ServeSchedules(operation, s.Schedules(), in, out)) return;
+            if (ServeEvents(operation, s.Events(), in, out)) return;
+            if (ServeFlows(operation, s.Flows(), in, out)) return;
+            if (ServeResources(operation, s.Resources(), in, out)) return;
+            if (ServeResults(operation, s.Results(), in, out)) return;
             return ServeChange(operation, s, opener, in, out);
     }
 }

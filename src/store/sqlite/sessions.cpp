@@ -37,6 +37,7 @@ NodeId Ops::OpenSession(const NewSession& session, const Opener& opener) {
                       session.slots,
                       base::JsonList(session.queues),
                       base::JsonList(session.types),
+                      base::JsonList(session.labels),
                       session.version,
                       Micros(now_),
                       Micros(now_),

@@ -1,11 +1,16 @@
 // Ending attempts: by their holder, from outside, by an operator.
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/check.h"
 #include "base/planted_bug.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "model/decide.h"
+#include "model/placement.h"
+#include "store/claimer_offer.h"
+#include "store/result_rules.h"
 #include "store/sqlite/ops.h"
 #include "store/sqlite/queries.h"
 
@@ -31,6 +36,8 @@ Event EventOf(Settlement::Kind kind) {
             return Event::kBackground;
         case Settlement::Kind::kCancelled:
             return Event::kCancel;
+        case Settlement::Kind::kBlocked:
+            return Event::kBlock;
     }
     base::CheckFailed(__FILE__, __LINE__, "EventOf", "not a kind");
 }
@@ -68,6 +75,7 @@ SettleReply Ops::SettleOne(const Settlement& settlement) {
         reply.state = row.state;
         return reply;
     }
+    if (settlement.kind == Settlement::Kind::kComplete) return SettleComplete(row, settlement);
     return ApplySettlement(row, settlement);
 }
 
@@ -86,11 +94,40 @@ Disposition Ops::Decide(TaskRow& row, const Settlement& settlement) {
         if (crash.event == Event::kQuarantine) return crash;
     }
     Event event = EventOf(settlement.kind);
-    return {event, *Next(State::kInProgress, event), settlement.delay, settlement.reason};
+    Duration delay = settlement.delay;
+    if (event == Event::kSnooze && SignalCame(row.id)) {
+        delay = Duration::zero();
+        opened_.push_back(lanes_.At(row.lane).queue);
+    }
+    return {event, *Next(State::kInProgress, event), delay, settlement.reason};
+}
+
+ItemCounts Ops::ItemsOf(TaskId task) {
+    sqlite::Rows rows = Sql("result_items").Query(task.value());
+    return rows.Next() ? ItemCounts{rows.Int(0), rows.Int(1)} : ItemCounts{};
+}
+
+SettleReply Ops::SettleComplete(TaskRow& row, const Settlement& settlement) {
+    const ItemCounts items = ItemsOf(row.id);
+    if (items.errors == 0) return ApplySettlement(row, settlement);
+    Settlement heard = settlement;
+    HearItems(items, RetryOf(row.retry), row.attempt, heard);
+    return ApplySettlement(row, heard);
 }
 
 SettleReply Ops::ApplySettlement(TaskRow& row, const Settlement& settlement) {
+    if (auto valid = CheckResources(settlement); !valid) {
+        return {SettleReply::Kind::kRefused, State::kInProgress, valid.error().message, {}};
+    }
     Disposition what = Decide(row, settlement);
+    std::vector<WaitMember> members;
+    if (what.to == State::kBlocked) {
+        auto made = TryMakeChildren(row, settlement);
+        if (!made) {
+            return {SettleReply::Kind::kRefused, State::kInProgress, made.error().message, {}};
+        }
+        members = std::move(*made);
+    }
     if (settlement.crashed) row.Set(kAlone, true);
     Ending ending{
         .end = settlement.crashed ? AttemptEnd::kCrashed : settlement.end,
@@ -103,12 +140,26 @@ SettleReply Ops::ApplySettlement(TaskRow& row, const Settlement& settlement) {
     const SessionFacts* holder = SessionAt(row.session);
     SessionId session = holder != nullptr ? holder->id : SessionId();
     Move(row, what.event, {.actor = "worker", .reason = what.reason, .session = session});
+    if (!settlement.unavailable.empty()) {
+        Book().Report(
+            ResourceName(settlement.unavailable),
+            EvidenceOf(settlement, lanes_.At(row.lane).type, row.node, now_),
+            settlement.closed_for
+        );
+    }
     EndAttempt(row, ending);
+    if (settlement.needs && what.event == Event::kRelease) {
+        const Lane& lane = lanes_.At(row.lane);
+        Placement placement = lane.placement;
+        placement.needs = Together(placement.needs, *settlement.needs);
+        ChangeLane(row, std::string(lane.queue), placement);
+    }
     if (settlement.error) row.error = ending.error;
     row.progress.clear();
     row.reason = what.reason;
-    bool refunded = what.event == Event::kSnooze || (what.event == Event::kRelease &&
-                                                     !base::Planted(base::Bug::kDrainBurnsAttempt));
+    bool refunded =
+        what.event == Event::kSnooze || what.event == Event::kBlock ||
+        (what.event == Event::kRelease && !base::Planted(base::Bug::kDrainBurnsAttempt));
     if (refunded) --row.attempt;
     if (what.event != Event::kRelease && !settlement.crashed) row.Set(kSuspect, false);
     if (base::Planted(base::Bug::kCancelForgotten)) row.Set(kCancelRequested, false);
@@ -117,6 +168,12 @@ SettleReply Ops::ApplySettlement(TaskRow& row, const Settlement& settlement) {
         row.output = settlement.output;
         row.Set(kWarning, settlement.warning);
         row.error.clear();
+    } else if (row.state == State::kBlocked) {
+        row.session = 0;
+        row.token = {};
+        row.Set(kAlone, false);
+        row.deadline_at.reset();
+        Await(row, settlement.wait, members, true);
     } else if (row.state == State::kBackground) {
         row.session = 0;
         row.Set(kAlone, false);
@@ -127,7 +184,9 @@ SettleReply Ops::ApplySettlement(TaskRow& row, const Settlement& settlement) {
         ToWaiting(row, now_ + what.delay);
     }
     Persist(row);
-    return {SettleReply::Kind::kAccepted, row.state};
+    if (row.state == State::kBlocked) EndWaitIfOver(row);
+    OpenForFreed();
+    return {SettleReply::Kind::kAccepted, row.state, {}, std::exchange(opened_, {})};
 }
 
 // ---- from outside ----
@@ -150,11 +209,9 @@ Result<State> Ops::FinishBackground(const BackgroundFinish& finish) {
             Code::kLeaseLost, "task {} is in background under another token", finish.task.value()
         );
     }
-    Disposition what{Event::kComplete, State::kComplete, Duration::zero(), {}};
-    if (!finish.success) {
-        what = DecideFailure(RetryOf(row.retry), row.attempt, finish.error, finish.jitter);
-        row.error = ErrorText(finish.error);
-    }
+    const HeardFinish heard = HearFinish(finish, ItemsOf(row.id), RetryOf(row.retry), row.attempt);
+    const Disposition& what = heard.what;
+    if (heard.error) row.error = ErrorText(*heard.error);
     std::string reason = what.reason;
     if (!finish.token) reason += reason.empty() ? "override" : " (override)";
     Move(row, what.event, {.actor = finish.actor, .reason = reason, .session = {}});
@@ -163,6 +220,7 @@ Result<State> Ops::FinishBackground(const BackgroundFinish& finish) {
     row.reason = what.reason;
     if (row.state == State::kComplete) {
         row.output = finish.output;
+        row.Set(kWarning, heard.warning);
         row.error.clear();
     }
     if (row.state == State::kError) ToWaiting(row, now_ + what.delay);

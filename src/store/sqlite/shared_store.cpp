@@ -12,6 +12,7 @@
 #include "sqlite/error.h"
 #include "sqlite/filesystem.h"
 #include "store/sqlite/migrate.h"
+#include "store/sqlite/shared_call.h"
 
 namespace stint::store::lite {
 
@@ -27,48 +28,6 @@ SqliteOptions Canonical(SqliteOptions options) {
     if (auto good = sqlite::CheckFilesystem(options.path); !good)
         throw Unavailable(good.error().message);
     return options;
-}
-
-template <class T>
-std::vector<T> Copy(std::span<const T> values) {
-    return {values.begin(), values.end()};
-}
-
-// The reply itself, or what the owner says instead.
-template <class Reply>
-Reply DecodeReply(const std::string& bytes) {
-    Decoder in(bytes);
-    Outcome outcome{};
-    in(outcome);
-    if (outcome == Outcome::kReply) {
-        if constexpr (std::is_void_v<Reply>) {
-            in.End();
-            return;
-        } else {
-            Reply reply{};
-            in(reply);
-            in.End();
-            return reply;
-        }
-    }
-    std::string message;
-    in(message);
-    if (outcome == Outcome::kCommitUnknown) throw CommitUnknown(message);
-    if (outcome == Outcome::kWrongSchema) throw WrongSchema(message);
-    if (outcome == Outcome::kUnstorable) throw Unstorable(message);
-    throw Unavailable(message);
-}
-
-// Result<State> has no empty value to decode into.
-template <>
-Result<State> DecodeReply<Result<State>>(const std::string& bytes) {
-    Decoder in(bytes);
-    Outcome outcome{};
-    in(outcome);
-    if (outcome != Outcome::kReply) DecodeReply<void>(bytes);
-    Result<State> reply = State::kOpen;
-    in(reply);
-    return reply;
 }
 
 }  // namespace
@@ -160,43 +119,6 @@ std::shared_ptr<SharedStore::Role> SharedStore::BecomeOwner(OwnerLock lock) {
     return role;
 }
 
-template <class Reply, class Direct, class... Args>
-Reply SharedStore::Do(Operation operation, Direct&& direct, const Args&... args) {
-    std::string request;
-    base::Instant until = base::SystemClock().Now() + options_.patience;
-    while (true) {
-        std::shared_ptr<Role> role = Current();
-        if (role->direct) return direct(*role->direct);
-        if (request.empty()) {
-            Encoder out;
-            out(operation, args...);
-            request = out.Take();
-        }
-        try {
-            return DecodeReply<Reply>(role->client->Call(request));
-        } catch (const OwnerGone& gone) {
-            Leave(role);
-            if (gone.sent && Changes(operation)) {
-                throw CommitUnknown("the process that owns the store went away before it answered");
-            }
-            // Otherwise nothing was changed: ask the next owner, which may be this process.
-            if (base::SystemClock().Now() > until)
-                throw Unavailable("the store's owners keep going away");
-        } catch (const OwnerSilent& silent) {
-            if (silent.stopped) Leave(role);
-            std::string why = silent.stopped
-                                  ? StoppedOwner()
-                                  : "the store's owner lives, but gave no answer in time";
-            if (silent.sent && Changes(operation)) throw CommitUnknown(why);
-            throw Unavailable(why);
-        } catch (const WireError& error) {
-            Leave(role);
-            throw CommitUnknown(fmt::format("the store's owner answered nonsense: {}", error.what())
-            );
-        }
-    }
-}
-
 StoreInfo SharedStore::Info() {
     return Do<StoreInfo>(Operation::kInfo, [](DirectStore& s) { return s.Info(); });
 }
@@ -224,6 +146,12 @@ std::vector<TypeRecord> SharedStore::Types() {
 std::vector<SubmitReply> SharedStore::Submit(std::span<const NewTask> tasks) {
     return Do<std::vector<SubmitReply>>(
         Operation::kSubmit, [&](DirectStore& s) { return s.Submit(tasks); }, Copy(tasks)
+    );
+}
+
+std::vector<SubmitReply> SharedStore::SubmitAll(std::span<const NewTask> tasks) {
+    return Do<std::vector<SubmitReply>>(
+        Operation::kSubmitAll, [&](DirectStore& s) { return s.SubmitAll(tasks); }, Copy(tasks)
     );
 }
 
@@ -359,6 +287,12 @@ std::vector<AttemptRecord> SharedStore::Attempts(TaskId task) {
     );
 }
 
+std::vector<WaitMember> SharedStore::Waited(TaskId task) {
+    return Do<std::vector<WaitMember>>(
+        Operation::kWaited, [&](DirectStore& s) { return s.Waited(task); }, task
+    );
+}
+
 std::vector<AuditEntry> SharedStore::Audit(const AuditRequest& request) {
     return Do<std::vector<AuditEntry>>(
         Operation::kAudit, [&](DirectStore& s) { return s.Audit(request); }, request
@@ -417,6 +351,10 @@ Result<void> SharedStore::Write(const std::function<Result<void>(Transaction&)>&
         options_.path,
         OwnerLock::Holder(options_.path)
     );
+}
+
+ScheduleStore& SharedStore::Schedules() {
+    return schedules_;
 }
 
 Result<std::unique_ptr<Transaction>> SharedStore::Borrow(void* native_connection) {

@@ -11,6 +11,11 @@
 #include "store/sqlite/direct_store.h"
 #include "store/sqlite/owner_lock.h"
 #include "store/sqlite/server.h"
+#include "store/sqlite/shared_events.h"
+#include "store/sqlite/shared_flows.h"
+#include "store/sqlite/shared_resources.h"
+#include "store/sqlite/shared_results.h"
+#include "store/sqlite/shared_schedules.h"
 
 namespace stint::store::lite {
 
@@ -24,6 +29,7 @@ public:
     void PublishTypes(std::span<const TypeDefaults> types) override;
     std::vector<TypeRecord> Types() override;
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override;
+    std::vector<SubmitReply> SubmitAll(std::span<const NewTask> tasks) override;
     NodeId OpenSession(const NewSession& session) override;
     RenewReply Renew(const RenewRequest& request) override;
     void CloseSession(SessionId session) override;
@@ -45,20 +51,32 @@ public:
     TaskPage List(const ListRequest& request) override;
     std::map<CountKey, std::int64_t> Counts(const TaskFilter& filter) override;
     std::vector<AttemptRecord> Attempts(TaskId task) override;
+    std::vector<WaitMember> Waited(TaskId task) override;
     std::vector<AuditEntry> Audit(const AuditRequest& request) override;
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) override;
     std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor)
         override;
     std::vector<QueueRecord> Queues() override;
+    EventStore& Events() override { return events_; }
+    FlowStore& Flows() override { return flows_; }
     HousekeepReply Housekeep(const HousekeepRequest& request) override;
     std::vector<CheckFinding> Check() override;
     Result<void> Write(const std::function<Result<void>(Transaction&)>& work) override;
     Result<std::unique_ptr<Transaction>> Borrow(void* native_connection) override;
+    ScheduleStore& Schedules() override;
+    ResourceStore& Resources() override { return resources_; }
+    ResultStore& Results() override { return results_; }
 
     bool is_owner();
 
+    // Asks the owner, or does it here if this is the owner. Defined in shared_call.h.
+    template <class Reply, class Direct, class... Args>
+    Reply Do(Operation operation, Direct&& direct, const Args&... args);
+
 private:
+    friend class SharedEvents;
+    friend class SharedResults;
     // What this process is at the moment. Ends in reverse: first the door, then the file, then the
     // lock.
     struct Role {
@@ -75,9 +93,6 @@ private:
     std::unique_ptr<Client> FindOwner();  // null: nobody serves
     std::string StoppedOwner() const;
 
-    template <class Reply, class Direct, class... Args>
-    Reply Do(Operation operation, Direct&& direct, const Args&... args);
-
     const SqliteOptions options_;
     const std::string socket_;
     const Opener self_;
@@ -85,6 +100,11 @@ private:
     std::shared_ptr<Role> role_;  // guarded by mutex_; null: to be found
     std::string why_failed_;      // guarded by mutex_: of the last search
     std::atomic<int> failures_ = 0;
+    SharedSchedules schedules_{*this};
+    SharedEvents events_{*this};
+    SharedFlows flows_{*this};
+    SharedResources resources_{*this};
+    SharedResults results_{*this};
 };
 
 }  // namespace stint::store::lite

@@ -1,6 +1,7 @@
 // What only this store promises: its file, its writer, its tables. What every store promises is in
 // the conformance suite.
 #include "store/sqlite/sqlite_store.h"
+#include "store/events.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -135,7 +136,7 @@ TEST_F(SqliteStoreTest, MembersQueuedBehindACommitShareTheNextOne) {
         EXPECT_THROW((void)store.Write(work), std::runtime_error);
     };
     std::vector<std::function<void()>> members(15, submit);
-    members.push_back(fail);
+    members.emplace_back(fail);
     InOneGroup(store, members);
     EXPECT_EQ(store.totals().groups - groups_before, 2);
     EXPECT_EQ((store.Counts({})[{State::kOpen, "default", "t"}]), 15);
@@ -335,10 +336,33 @@ TEST_F(SqliteStoreTest, AfterAFailedSyncNothingIsAnsweredDefinitely) {
 
 // ---- what a newer program wrote ----
 
+TEST_F(SqliteStoreTest, AWorkflowThatCannotBeReadSaysSo) {
+    auto store = OpenSqliteStore(options_);
+    WorkflowDefinition definition;
+    definition.name = "w";
+    Trigger trigger;
+    trigger.name = "a";
+    trigger.on = "e";
+    trigger.action = TaskTemplate{.type = "t"};
+    definition.triggers.push_back(trigger);
+    ASSERT_TRUE(store->Events().PutWorkflow(definition, "ann"));
+    sqlite::Connection(options_.path, {.role = sqlite::OpenOptions::Role::kWriter})
+        .Exec(R"(UPDATE stint_workflow SET definition = '{"name":"w","tomorrow":1}')");
+    std::vector<WorkflowRecord> all = store->Events().Workflows();
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].definition.name, "w");
+    EXPECT_THAT(all[0].unreadable, HasSubstr("tomorrow"));
+    // What is known of it is not what it is: nothing less than a definition replaces it.
+    WorkflowDefinition empty;
+    empty.name = "w";
+    EXPECT_EQ(store->Events().PutWorkflow(empty, "ann")->version, 2);
+    EXPECT_EQ(store->Events().Workflows().at(0).unreadable, "");
+}
+
 TEST_F(SqliteStoreTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
     std::vector<std::string> logged;
     options_.log = base::Logger(
-        [&](const LogRecord& record) { logged.push_back(std::string(record.message)); }, "sqlite"
+        [&](const LogRecord& record) { logged.emplace_back(record.message); }, "sqlite"
     );
     auto store = OpenSqliteStore(options_);
     std::vector<NewTask> tasks(2, Task());
@@ -394,18 +418,53 @@ TEST_F(SqliteStoreTest, MigrationIsPrintedThenRunThenDone) {
 }
 
 TEST_F(SqliteStoreTest, TheIdentityIsMadeOnceAndOutlivesItsOwners) {
-    MigrateSqlite(options_, false);
     // A file from before there were identities.
+    std::string first = lite::PlanFrom(0).sql;
+    first.resize(first.find("-- schema 2\n"));
     sqlite::Connection(options_.path, {.role = sqlite::OpenOptions::Role::kWriter})
-        .Exec(
-            "ALTER TABLE stint_queue DROP COLUMN changed_by;"
-            "ALTER TABLE stint_queue DROP COLUMN changed_at;"
-            "DROP TABLE stint_identity; PRAGMA user_version = 1"
-        );
+        .Exec(first + "PRAGMA user_version = 1");
     std::string identity = OpenSqliteStore(options_)->Info().identity;
     EXPECT_EQ(identity.size(), 32u);
     MigrateSqlite(options_, false);
     EXPECT_EQ(OpenSqliteStore(options_)->Info().identity, identity);
+}
+
+TEST_F(SqliteStoreTest, AScheduleOfANewerProgramHoldsNobodyUp) {
+    auto put = [](Store& store, const std::string& name) {
+        ScheduleSpec spec;
+        spec.name = name;
+        spec.timing = {.kind = TimingSpec::Kind::kEvery, .every = std::chrono::hours{1}};
+        spec.task.type = "t";
+        ASSERT_TRUE(store.Schedules().Put({.spec = spec}));
+    };
+    {
+        auto store = OpenSqliteStore(options_);
+        put(*store, "ours");
+        put(*store, "theirs");
+    }
+    sqlite::Connection(options_.path, {.role = sqlite::OpenOptions::Role::kWriter})
+        .Exec("UPDATE stint_schedule SET spec = '{\"moon\":1}' WHERE name = 'theirs'");
+    auto store = OpenSqliteStore(options_);
+    std::vector<Schedule> due = store->Schedules().Due(10, 10).schedules;
+    ASSERT_EQ(due.size(), 1u);
+    EXPECT_EQ(due[0].spec.name, "ours");
+    // However few are asked for, and however many of theirs come first.
+    for (int i = 0; i < 9; ++i) put(*store, "more" + std::to_string(i));
+    sqlite::Connection(options_.path, {.role = sqlite::OpenOptions::Role::kWriter})
+        .Exec(
+            "UPDATE stint_schedule SET spec = '{\"moon\":1}' WHERE name LIKE 'more%';"
+            "UPDATE stint_schedule SET next_at = next_at + 1000000 WHERE name = 'ours'"
+        );
+    clock_.Advance(5s);
+    due = store->Schedules().Due(2, 2).schedules;
+    ASSERT_EQ(due.size(), 1u);
+    EXPECT_EQ(due[0].spec.name, "ours");
+    try {
+        store->Schedules().Get(kDefaultTenant, "theirs");
+        FAIL() << "it cannot be read";
+    } catch (const WrongSchema& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("theirs"));
+    }
 }
 
 TEST_F(SqliteStoreTest, NewerSchemaIsRefusedClearly) {
@@ -649,6 +708,39 @@ TEST_F(SqliteStoreTest, ClaimMovesABoundedNumberOfDueTasksTheLongestDueFirst) {
     ExpectSound(store);
 }
 
+TEST_F(SqliteStoreTest, ClaimsForgetLinesOfPlacementsThatNobodyHas) {
+    lite::DirectStore store(options_, {});
+    SessionId session = OpenSession(store);
+    auto run = [&](const std::string& host) {
+        NewTask task = Task();
+        task.needs = Needs{{host, 1}};
+        store.Submit({&task, 1});
+        Lease lease = store.Claim({.session = session, .limit = 1, .types = {"t"}}).leases.at(0);
+        Settlement done{.task = lease.task, .token = lease.token, .session = session};
+        done.output = "1";
+        store.Settle({&done, 1});
+    };
+    auto lanes = [this](const std::string& which) {
+        sqlite::Connection reader(options_.path, {});
+        return reader.Prepare("SELECT count(*) FROM stint_lane" + which).Scalar().value();
+    };
+    for (int i = 0; i < 30; ++i) run("host:" + std::to_string(i));
+    store.Housekeep({});
+    EXPECT_EQ(lanes(" WHERE type <> ''"), 30) << "their tasks are kept";
+    clock_.Advance(limits::kRetention + 3 * 24h);
+    for (int i = 0; i < 3; ++i) store.Housekeep({});
+    EXPECT_EQ(lanes(" WHERE type <> ''"), 1) << "by which the queue is known";
+    session = OpenSession(store);
+    for (int i = 0; i < 20; ++i) {
+        NewTask task = Task();
+        task.needs = Needs{{"new:" + std::to_string(i), 1}};
+        store.Submit({&task, 1});
+    }
+    EXPECT_EQ(lanes(" WHERE type <> ''"), 21);
+    EXPECT_EQ(store.Claim({.session = session, .limit = 100, .types = {"t"}}).leases.size(), 20u);
+    ExpectSound(store);
+}
+
 TEST_F(SqliteStoreTest, ClaimStopsAtItsBytes) {
     auto store = OpenSqliteStore(options_);
     NewTask large = Task();
@@ -696,10 +788,10 @@ TEST_F(SqliteStoreTest, DamageAfterAnUncleanEndIsFound) {
         sqlite::Connection writer(options_.path, {.role = sqlite::OpenOptions::Role::kWriter});
         writer.Exec("CREATE TABLE filler (a INTEGER)");
     }
-    std::string bytes(4096 * 8, '\xff');
+    std::string bytes(std::size_t{4096} * 8, '\xff');
     FILE* file = fopen(options_.path.c_str(), "r+b");
     ASSERT_NE(file, nullptr);
-    fseek(file, 4096 * 60, SEEK_SET);
+    fseek(file, 4096L * 120, SEEK_SET);  // behind the schema
     fwrite(bytes.data(), 1, bytes.size(), file);
     fclose(file);
     FILE* log = fopen((options_.path + "-wal").c_str(), "wb");
@@ -747,7 +839,8 @@ TEST_F(SqliteStoreTest, StoreWorksWhileItsFileIsCheckedAfterAnUncleanEnd) {
 // deferred.
 bool SeesEverything(std::string_view name) {
     return name.starts_with("check_") || name.starts_with("view_") || name.starts_with("create_") ||
-           name.ends_with("_carry") || name == "audit_all" || name == "lane_add";
+           name.ends_with("_carry") || name == "audit_all" || name == "lane_add" ||
+           name == "event_counts" || name == "firing_all" || name == "round_list";
 }
 
 TEST_F(SqliteStoreTest, TasksAndHistoryAreFoundByIndexesAlone) {
@@ -775,7 +868,13 @@ TEST_F(SqliteStoreTest, TasksAndHistoryAreFoundByIndexesAlone) {
             ++looked_at;
             std::string step = rows.String(3);
             for (const char* table :
-                 {"stint_task", "stint_history", "stint_attempt", "stint_audit"}) {
+                 {"stint_task",
+                  "stint_history",
+                  "stint_attempt",
+                  "stint_audit",
+                  "stint_published",
+                  "stint_firing",
+                  "stint_join_"}) {
                 EXPECT_FALSE(step.starts_with(std::string("SCAN ") + table))
                     << name << ": " << step;
             }

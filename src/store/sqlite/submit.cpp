@@ -1,9 +1,14 @@
 // Accepting tasks: keys first, then the queue's cap, then the row.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/planted_bug.h"
 #include "base/text.h"
+#include "model/batch_order.h"
+#include "model/placement.h"
+#include "sqlite/transaction.h"
 #include "store/sqlite/ops.h"
 #include "store/sqlite/queries.h"
 
@@ -33,10 +38,17 @@ SubmitReply Existing(TaskId id, SubmitReply::Kind kind = SubmitReply::Kind::kExi
 std::vector<PreparedTask> Prepare(std::span<const NewTask> tasks) {
     std::vector<PreparedTask> prepared;
     prepared.reserve(tasks.size());
-    for (const NewTask& task : tasks) {
+    BatchOrder order;
+    if (AnyAfter(tasks) && tasks.size() <= limits::kSubmitBatch) order = OrderOf(tasks);
+    auto prepare = [&](std::size_t index) {
+        const NewTask& task = tasks[index];
         PreparedTask& one = prepared.emplace_back();
         one.task = &task;
-        if (tasks.size() > limits::kSubmitBatch) {
+        one.index = index;
+        auto cycle = order.refused.find(index);
+        if (cycle != order.refused.end()) {
+            one.invalid = cycle->second;
+        } else if (tasks.size() > limits::kSubmitBatch) {
             one.invalid = fmt::format(
                 "the batch has {} tasks; the limit is {}", tasks.size(), limits::kSubmitBatch
             );
@@ -45,18 +57,43 @@ std::vector<PreparedTask> Prepare(std::span<const NewTask> tasks) {
         } else if (!task.idempotency_key.empty()) {
             one.hash = RequestHash(task);
         }
+    };
+    if (order.order.empty() && order.refused.empty()) {
+        for (std::size_t i = 0; i < tasks.size(); ++i) prepare(i);
+    } else {
+        for (const auto& [i, why] : order.refused) prepare(i);
+        for (std::size_t i : order.order) prepare(i);
     }
     return prepared;
 }
 
 std::vector<SubmitReply> Ops::Submit(std::span<const PreparedTask> tasks) {
-    std::vector<SubmitReply> replies;
-    replies.reserve(tasks.size());
-    for (const PreparedTask& task : tasks) replies.push_back(SubmitOne(task));
+    std::vector<SubmitReply> replies(tasks.size());
+    const bool chained = std::ranges::any_of(tasks, [](const PreparedTask& one) {
+        return one.task->after.has_value();
+    });
+    Beside beside;
+    for (const PreparedTask& one : tasks) {
+        replies[one.index] = SubmitOne(one, beside);
+        if (chained && one.task->id.valid()) beside[one.task->id] = replies[one.index];
+    }
     return replies;
 }
 
-SubmitReply Ops::SubmitOne(const PreparedTask& prepared) {
+std::vector<SubmitReply> Ops::SubmitAll(std::span<const PreparedTask> tasks) {
+    EndMember();  // what was only counted so far must not be forgotten with a rollback
+    sqlite::Savepoint savepoint(db_);
+    std::vector<SubmitReply> replies = Submit(tasks);
+    if (RefuseAll(replies)) {
+        savepoint.Rollback();
+        Forget();
+    } else {
+        savepoint.Release();
+    }
+    return replies;
+}
+
+SubmitReply Ops::SubmitOne(const PreparedTask& prepared, const Beside& beside) {
     SubmitReply reply;
     if (!prepared.invalid.empty()) {
         reply.kind = SubmitReply::Kind::kInvalid;
@@ -71,6 +108,16 @@ SubmitReply Ops::SubmitOne(const PreparedTask& prepared) {
         if (known->accepted()) Remember(prepared, *known);
         return *known;
     }
+    std::vector<WaitMember> after;
+    if (task.after) {
+        auto members = MembersOf(task.after->on, task.tenant, beside);
+        if (!members) {
+            reply.kind = SubmitReply::Kind::kInvalid;
+            reply.message = "after names " + members.error().message;
+            return reply;
+        }
+        after = std::move(*members);
+    }
     Resolved resolved = Resolve(task, TypeOf(task.type));
     const QueueSettings* settings = QueueOf(resolved.queue);
     if (settings != nullptr && settings->cap && WaitingIn(resolved.queue) >= *settings->cap) {
@@ -83,7 +130,7 @@ SubmitReply Ops::SubmitOne(const PreparedTask& prepared) {
         );
         return reply;
     }
-    return Insert(prepared, resolved);
+    return Insert(prepared, resolved, after);
 }
 
 // The id, the idempotency key and the throttle: who asked this before?
@@ -139,7 +186,7 @@ std::optional<SubmitReply> Ops::KnownByUnique(const NewTask& task) {
     }
     TaskRow row;
     if (task.unique_policy == UniquePolicy::kReplaceIfNotStarted && Load(id, row) &&
-        IsWaiting(row.state)) {
+        IsWaiting(row.state) && row.stage() == Stage::kStart) {
         return Replace(row, task, DueAt(task, now_));
     }
     return Existing(id);
@@ -165,13 +212,13 @@ SubmitReply Ops::Replace(TaskRow& row, const NewTask& task, Time due_at) {
         Event::kEdit,
         {.actor = task.actor, .reason = "replaced by a new request", .session = {}}
     );
-    ChangeLane(row, resolved.queue);
+    ChangeLane(row, resolved.queue, resolved.placement);
     row.priority = resolved.priority;
     row.retry = RetryText(resolved.retry);
     row.timeout = resolved.timeout;
     row.start_by = task.start_by;
     row.tags = TagsText(task.tags);
-    row.flags = (row.flags & 0xff) | ExplicitMask(task) << kExplicitShift;
+    row.flags = (row.flags & ~(0xf << kExplicitShift)) | ExplicitMask(task) << kExplicitShift;
     row.Set(kTypeUnknown, !resolved.type_known);
     ToWaiting(row, due_at);
     Persist(row);
@@ -182,17 +229,20 @@ SubmitReply Ops::Replace(TaskRow& row, const NewTask& task, Time due_at) {
     return reply;
 }
 
-SubmitReply Ops::Insert(const PreparedTask& prepared, const Resolved& resolved) {
+SubmitReply Ops::Insert(
+    const PreparedTask& prepared, const Resolved& resolved, const std::vector<WaitMember>& after
+) {
     const NewTask& task = *prepared.task;
     TaskRow row;
     row.id = task.id.valid() ? task.id : TaskId(TakeIds(1));
     if (task.id.valid()) RaiseIds(task.id);
-    row.lane = lanes_.Of(task.tenant, resolved.queue, task.type).id;
+    row.lane = lanes_.Of(task.tenant, resolved.queue, task.type, resolved.placement).id;
     row.priority = resolved.priority;
     row.timeout = resolved.timeout;
     row.retry = RetryText(resolved.retry);
     row.tags = TagsText(task.tags);
     row.flags = ExplicitMask(task) << kExplicitShift | (resolved.type_known ? 0 : kTypeUnknown);
+    row.Set(kWaitedFor, prepared.waited_for);
     row.parent = task.parent;
     row.start_by = task.start_by;
     row.unique_key = task.unique_key;
@@ -200,10 +250,18 @@ SubmitReply Ops::Insert(const PreparedTask& prepared, const Resolved& resolved) 
     row.debounce_key = task.debounce ? task.debounce->key : std::string();
     row.created_at = now_;
     row.input = task.input;
+    Place(row, resolved.placement);
     Move(row, std::nullopt, Event::kSubmit, {.actor = task.actor, .reason = {}, .session = {}});
     row.position = NextSeq();
-    ToWaiting(row, DueAt(task, now_));
-    InsertTask(Sql("task_insert"), row);
+    if (task.after && Await(row, *task.after, after, false) != WaitVerdict::kSucceeded) {
+        Move(row, Event::kBlock, {.actor = "store", .reason = {}, .session = {}});
+        row.due_at = DueAt(task, now_);
+        InsertTask(Sql("task_insert"), row);
+        EndWaitIfOver(row);
+    } else {
+        ToWaiting(row, DueAt(task, now_));
+        InsertTask(Sql("task_insert"), row);
+    }
     SubmitReply reply;
     reply.id = row.id;
     reply.queue = resolved.queue;
@@ -244,6 +302,7 @@ void Ops::PublishTypes(std::span<const TypeDefaults> types) {
                     RetryText(defaults.retry),
                     std::int64_t{defaults.timeout.count()},
                     defaults.isolated,
+                    PlacementText({.needs = defaults.needs, .labels = defaults.labels}),
                     Micros(now_)
                 );
             types_.reset();
@@ -276,7 +335,12 @@ void Ops::ApplyDefaults(TaskRow& row, const TypeDefaults& defaults) {
     if ((given & kExplicitPriority) == 0) row.priority = defaults.priority;
     if ((given & kExplicitRetry) == 0) row.retry = RetryText(defaults.retry);
     if ((given & kExplicitTimeout) == 0) row.timeout = defaults.timeout;
-    if ((given & kExplicitQueue) == 0) ChangeLane(row, defaults.queue);
+    const Lane& lane = lanes_.At(row.lane);
+    Placement placement = lane.placement;
+    if (placement.needs.empty()) placement.needs = defaults.needs;
+    if (placement.labels.empty()) placement.labels = defaults.labels;
+    bool given_queue = (given & kExplicitQueue) != 0;
+    ChangeLane(row, given_queue ? std::string(lane.queue) : defaults.queue, placement);
     row.Set(kTypeUnknown, false);
     NoteWaiting(row);
     SaveTask(Sql("task_save"), row);

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "store/store.h"
@@ -81,6 +82,11 @@ private:
     void Put(const std::map<K, V>& values) {
         PutNumber(values.size());
         for (const auto& [key, value] : values) (*this)(key, value);
+    }
+    template <class... T>
+    void Put(const std::variant<T...>& value) {
+        Put(value.index());
+        std::visit([this](const auto& one) { this->Put(one); }, value);
     }
     template <class T>
     void Put(const Result<T>& result) {
@@ -163,8 +169,9 @@ private:
         Get(count);
         duration = Duration(count);
     }
+    // Not inlined: g++ 12 would believe then that it reads what is not there.
     template <class T>
-    void Get(std::optional<T>& value) {
+    [[gnu::noinline]] void Get(std::optional<T>& value) {
         bool there = false;
         Get(there);
         value.reset();
@@ -183,6 +190,17 @@ private:
             Get(key);
             Get(values[key]);
         }
+    }
+    template <class... T>
+    void Get(std::variant<T...>& value) {
+        std::size_t which = 0;
+        Get(which);
+        if (which >= sizeof...(T)) throw WireError("no such alternative");
+        GetOneOf(value, which, std::index_sequence_for<T...>());
+    }
+    template <class V, std::size_t... I>
+    void GetOneOf(V& value, std::size_t which, std::index_sequence<I...>) {
+        ((which == I ? Get(value.template emplace<I>()) : void()), ...);
     }
     template <class T>
     void Get(Result<T>& result) {

@@ -31,8 +31,24 @@ void Fields(A& a, Throttle& x) {
     a(x.key, x.period);
 }
 template <class A>
+void Fields(A& a, WaitOn& x) {
+    a(x.on, x.on_failure, x.any, x.need_success);
+}
+template <class A>
+void Fields(A& a, WaitMember& x) {
+    a(x.asked, x.task, x.ended);
+}
+template <class A>
+void Fields(A& a, Need& x) {
+    a(x.resource, x.units);
+}
+template <class A>
+void Fields(A& a, Placement& x) {
+    a(x.needs, x.labels, x.order_key, x.on_failed_head);
+}
+template <class A>
 void Fields(A& a, TypeDefaults& x) {
-    a(x.type, x.queue, x.priority, x.retry, x.timeout, x.isolated);
+    a(x.type, x.queue, x.priority, x.retry, x.timeout, x.isolated, x.needs, x.labels);
 }
 template <class A>
 void Fields(A& a, TypeRecord& x) {
@@ -111,6 +127,11 @@ void Fields(A& a, NewTask& x) {
       x.debounce,
       x.throttle,
       x.parent,
+      x.needs,
+      x.labels,
+      x.order_key,
+      x.on_failed_head,
+      x.after,
       x.actor);
 }
 template <class A>
@@ -145,6 +166,9 @@ void Fields(A& a, TaskRecord& x) {
       x.retry,
       x.timeout,
       x.progress,
+      x.placement,
+      x.stage,
+      x.waiting_for,
       x.session,
       x.node,
       x.created_at,
@@ -199,6 +223,7 @@ void Fields(A& a, SessionRecord& x) {
       x.running,
       x.queues,
       x.types,
+      x.labels,
       x.version,
       x.started_at,
       x.renewed_at,
@@ -215,7 +240,8 @@ void Fields(A& a, SubmitReply& x) {
 }
 template <class A>
 void Fields(A& a, NewSession& x) {
-    a(x.id, x.hostname, x.pid, x.lease, x.slots, x.queues, x.types, x.version, x.exclusive);
+    a(x.id, x.hostname, x.pid, x.lease, x.slots, x.queues, x.types, x.labels, x.version, x.exclusive
+    );
 }
 template <class A>
 void Fields(A& a, Held& x) {
@@ -235,7 +261,16 @@ void Fields(A& a, RenewReply& x) {
 }
 template <class A>
 void Fields(A& a, ClaimRequest& x) {
-    a(x.session, x.limit, x.queues, x.types, x.suspect);
+    a(x.session,
+      x.limit,
+      x.queues,
+      x.types,
+      x.suspect,
+      x.labels,
+      x.withheld,
+      x.queue_room,
+      x.type_room,
+      x.hinted);
 }
 template <class A>
 void Fields(A& a, Lease& x) {
@@ -252,6 +287,8 @@ void Fields(A& a, Lease& x) {
       x.generation,
       x.crash_count,
       x.alone,
+      x.stage,
+      x.placement,
       x.retry,
       x.timeout,
       x.idempotency_key,
@@ -276,11 +313,16 @@ void Fields(A& a, Settlement& x) {
       x.exit_code,
       x.exit_signal,
       x.stderr_tail,
-      x.crashed);
+      x.crashed,
+      x.children,
+      x.wait,
+      x.needs,
+      x.unavailable,
+      x.closed_for);
 }
 template <class A>
 void Fields(A& a, SettleReply& x) {
-    a(x.kind, x.state);
+    a(x.kind, x.state, x.message, x.opened);
 }
 template <class A>
 void Fields(A& a, BackgroundFinish& x) {
@@ -300,7 +342,7 @@ void Fields(A& a, ReclaimReply& x) {
 }
 template <class A>
 void Fields(A& a, CancelReply& x) {
-    a(x.kind, x.state);
+    a(x.kind, x.state, x.descendants);
 }
 template <class A>
 void Fields(A& a, RetryReply& x) {
@@ -324,7 +366,7 @@ void Fields(A& a, HousekeepReply& x) {
 }
 template <class A>
 void Fields(A& a, FinishedTask& x) {
-    a(x.id, x.state, x.output, x.error, x.reason, x.warning);
+    a(x.id, x.type, x.state, x.output, x.error, x.reason, x.warning);
 }
 template <class A>
 void Fields(A& a, Explanation& x) {

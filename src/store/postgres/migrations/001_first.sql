@@ -78,11 +78,11 @@ BEGIN
     END IF;
     RETURN found;
 END $$;
-CREATE FUNCTION $schema$.policy_of_(json text) RETURNS int LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION $schema$.policy_of_(policy_text text) RETURNS int LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE found int;
 BEGIN
-    SELECT min(p.id) INTO found FROM $schema$.policy p WHERE md5(p.retry) = md5(json) AND p.retry = json;
-    IF found IS NULL THEN INSERT INTO $schema$.policy(retry) VALUES (json) RETURNING id INTO found; END IF;
+    SELECT min(p.id) INTO found FROM $schema$.policy p WHERE md5(p.retry) = md5(policy_text) AND p.retry = policy_text;
+    IF found IS NULL THEN INSERT INTO $schema$.policy(retry) VALUES (policy_text) RETURNING id INTO found; END IF;
     RETURN found;
 END $$;
 

@@ -5,11 +5,21 @@ WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 s AS MATERIALIZED (
     SELECT z.id, z.node FROM $schema$.session z
     WHERE z.id = $1::uuid AND $passes session$ FOR KEY SHARE),
+-- Whether something ready needs more than its turn: then nothing is taken here, and a plan has to be made.
+y AS MATERIALIZED (
+    SELECT EXISTS (
+        SELECT FROM s CROSS JOIN $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
+        -- In this order: the last passes over all that was taken from the head of the lane and is not cleaned away yet.
+        WHERE $passes lane$ AND $passes alone$ AND (l.suspect OR NOT $4::boolean)
+            AND CASE WHEN (l.placement <> '' OR (SELECT EXISTS (SELECT FROM $schema$.queue_order)) OR EXISTS (
+                SELECT FROM $schema$.resource e
+                WHERE e.matches IS NOT NULL AND ('queue:' || lower(q.name) LIKE e.matches OR 'type:' || lower(l.type) LIKE e.matches)))
+                THEN EXISTS (SELECT FROM $schema$.ready r WHERE r.lane = l.id OFFSET 0) END) AS special),
 m AS MATERIALIZED (
     SELECT k.id, max(k.priority) AS priority, max(k.tenant) AS tenant, max(k.mark) AS mark FROM (
         SELECT l.id, l.priority, l.tenant, 0::bigint AS mark
         FROM s CROSS JOIN $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
-        WHERE $passes lane$ AND $passes alone$ AND (l.suspect OR NOT $4::boolean)
+        WHERE $passes lane$ AND $passes alone$ AND (l.suspect OR NOT $4::boolean) AND NOT (SELECT special FROM y)
         UNION ALL SELECT lane, NULL, NULL, mark FROM unnest($8::int[], $9::bigint[]) u(lane, mark)) k
     GROUP BY k.id HAVING max(k.priority) IS NOT NULL),
 h AS MATERIALIZED (
@@ -46,39 +56,7 @@ w AS MATERIALIZED (
     LIMIT $5::int - (SELECT count(*) FROM p)),
 g AS (
     DELETE FROM $schema$.ready WHERE ctid = ANY (ARRAY(SELECT tid FROM p UNION ALL SELECT tid FROM w)) RETURNING task, lane, pos, flags),
-x AS MATERIALIZED (
-    SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn,
-        v.input, v.parent, v.policy, v.timeout_ms,
-        coalesce(y.attempt, 0) + 1 AS attempt, coalesce(y.claim_no, 0) + 1 AS claim_no, coalesce(y.generation, 1) AS generation,
-        coalesce(y.crash_count, 0) AS crash_count, coalesce(y.state, 0) AS from_state
-    FROM g JOIN $row live v g.task$
-    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.past f WHERE f.task = g.task AND (g.flags & 1) <> 0 OFFSET 0) y ON true),
-b AS (
-    INSERT INTO $schema$.lease(key, started_at, deadline, session, ids, secrets, flags)
-    SELECT ($6::bigint[])[(x.rn - 1) / 256 + 1], n.t, n.t + min(x.timeout_ms) * interval '1 millisecond', $1::uuid,
-        array_agg(x.task ORDER BY x.rn), array_agg(($7::bigint[])[x.rn] ORDER BY x.rn), array_agg(x.flags::smallint ORDER BY x.rn)
-    FROM x, n GROUP BY (x.rn - 1) / 256, n.t),
-e AS MATERIALIZED (
-    SELECT l.tenant, x.attempt, x.generation, x.from_state, (x.rn - 1) / 256 AS chunk,
-        array_agg(x.task ORDER BY x.rn) AS ids, min(x.task) AS low, max(x.task) AS high
-    FROM x JOIN $schema$.lane l ON l.id = x.lane GROUP BY 1, 2, 3, 4, 5),
-f AS MATERIALIZED (SELECT e.*, nextval('$schema$.audit_seq') AS seq FROM e),
-a AS (
-    -- A retried task first becomes OPEN again; both entries of a task come from one block of numbers.
-    INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, session, actor, span, ids)
-    SELECT $schema$.day_(n.t), f.seq, n.t, f.tenant, 2, 5, 0, f.attempt - 1, f.generation, $1::uuid, 'worker', int8range(f.low, f.high, '[]'), f.ids
-    FROM f, n WHERE f.from_state = 5
-    UNION ALL
-    SELECT $schema$.day_(n.t), f.seq + 512, n.t, f.tenant, 1, 0, 1, f.attempt, f.generation, $1::uuid, 'worker', int8range(f.low, f.high, '[]'), f.ids
-    FROM f, n),
--- What the numbers in the answer stand for, once: a caller that has to ask again after the commit may not get to know.
-d AS MATERIALIZED (
-    SELECT array_agg(l.id) AS lanes, array_agg(q.name) AS queues, array_agg(l.type) AS types, array_agg(l.tenant) AS tenants,
-        array_agg(l.priority) AS priorities
-    FROM (SELECT DISTINCT x.lane FROM x) y JOIN $schema$.lane l ON l.id = y.lane JOIN $schema$.queue q ON q.id = l.queue),
-o AS MATERIALIZED (
-    SELECT array_agg(z.id) AS policies, array_agg(z.retry) AS retries
-    FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy),
+$leased$,
 -- Where something came of too little, the lanes that go on behind what was looked at.
 k AS MATERIALIZED (
     SELECT array_agg(m.id) AS lanes, array_agg(f.pos) AS positions FROM m CROSS JOIN LATERAL (
@@ -89,10 +67,11 @@ SELECT EXISTS (SELECT FROM s) AS session_live,
             WHERE l.suspect AND $passes lane$
                 AND EXISTS (SELECT FROM $schema$.ready r WHERE r.lane = l.id OFFSET 0)) AS suspects_waiting,
     CASE WHEN (SELECT count(*) FROM x) < $5::int THEN (
-        SELECT min(w.due) FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue CROSS JOIN LATERAL (
+        SELECT nullif(min(w.due), 'infinity') FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue CROSS JOIN LATERAL (
             SELECT r.due FROM $schema$.later r WHERE r.lane = l.id AND NOT $passes due$ ORDER BY r.due LIMIT 1) w
         WHERE $passes lane$ AND $passes alone$) END AS next_due,
     x.task, x.lane, x.pos, x.flags, ($6::bigint[])[(x.rn - 1) / 256 + 1] AS key,
     ($7::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
-    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries, k.lanes, k.positions
+    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries, k.lanes, k.positions, (SELECT special FROM y),
+    x.order_key, x.on_failed
 FROM n LEFT JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1 LEFT JOIN k ON true

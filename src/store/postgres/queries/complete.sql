@@ -8,7 +8,9 @@ l AS MATERIALIZED (
     FROM $schema$.lease e WHERE e.key = ANY ($9::bigint[]) ORDER BY e.key FOR UPDATE),
 x AS MATERIALIZED (
     SELECT u.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::boolean[], $7::int[], $8::text[])
-        u(task, key, secret, period, output, warning, exit_code, stderr_tail)),
+        u(task, key, secret, period, output, warning, exit_code, stderr_tail)
+    -- One with items in error is no plain success: left out, as one that is not held.
+    WHERE NOT coalesce((SELECT r.errors > 0 FROM $schema$.task_result r WHERE r.task = u.task), false)),
 h AS MATERIALIZED (
     SELECT l.key, u.task, u.secret, u.flags, l.session, l.node, l.started_at, x.task IS NOT NULL AS mine, x.period, x.output, x.warning,
         x.exit_code, x.stderr_tail
@@ -25,11 +27,13 @@ ld AS (DELETE FROM $schema$.lease e WHERE e.key = ANY (ARRAY(SELECT key FROM k W
 o AS MATERIALIZED (
     SELECT v.*, h.period, h.key, h.secret, h.session, h.node, h.started_at, h.flags AS lease_flags, h.output, h.warning, h.exit_code, h.stderr_tail,
         coalesce(p.attempt, 0) + 1 AS attempt, coalesce(p.claim_no, 0) + 1 AS claim_no, coalesce(p.generation, 1) AS generation,
-        coalesce(p.crash_count, 0) AS crash_count, c.tenant, q.class_complete AS class, row_number() OVER () AS rn
+        coalesce(p.crash_count, 0) AS crash_count, c.tenant, c.type, q.class_complete AS class, row_number() OVER () AS rn
     FROM h JOIN $row live v h.task$ JOIN $schema$.lane c ON c.id = v.lane JOIN $schema$.queue q ON q.id = c.queue
     LEFT JOIN LATERAL (SELECT f.* FROM $schema$.past f WHERE f.task = h.task AND (h.flags & 1) <> 0 OFFSET 0) p ON true
     WHERE h.mine),
-v AS (DELETE FROM $schema$.live z WHERE z.id = ANY (ARRAY(SELECT task FROM h WHERE mine))),
+v AS (DELETE FROM $schema$.live z WHERE z.id = ANY (ARRAY(SELECT task FROM h WHERE mine)) RETURNING z.id, z.flags),
+y AS (DELETE FROM $schema$.wait z WHERE z.task = ANY (ARRAY(SELECT id FROM o WHERE (flags & 1024) <> 0))),
+ym AS (DELETE FROM $schema$.wait_member z WHERE z.waiter = ANY (ARRAY(SELECT id FROM o WHERE (flags & 1024) <> 0))),
 p AS (DELETE FROM $schema$.past z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 1) <> 0))),
 u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine AND (flags & 2) <> 0))),
 g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY (ARRAY(SELECT task FROM h WHERE mine))),
@@ -45,9 +49,15 @@ i AS (
 t AS (
     INSERT INTO $schema$.history_change(part, lane, state, n)
     SELECT o.period * 16 + o.class, o.lane, 4, count(*) FROM o GROUP BY 1, 2),
+-- If a join waits for its type, that is an event.
+e AS (
+    INSERT INTO $schema$.published(tenant, source, type, data, time, cause, depth, state, tries, published_at, due_at)
+    SELECT o.tenant, 'stint', 'stint.task.complete', '{"task":"' || o.id || '"}', n.t, o.id, $schema$.event_depth_(o.id), 0, 0, n.t, n.t
+    FROM o, n WHERE (SELECT EXISTS (SELECT FROM $schema$.workflow_member)) AND EXISTS (SELECT FROM $schema$.workflow_member m WHERE m.tenant = o.tenant AND m.type = o.type)),
 a AS (
     INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, session, actor, span, ids)
     SELECT $schema$.day_(n.t), nextval('$schema$.audit_seq'), n.t, o.tenant, 3, 1, 4, o.attempt, o.generation, o.session, 'worker', o.span, o.ids
     FROM n, (SELECT tenant, attempt, generation, session, int8range(min(id), max(id), '[]') AS span, array_agg(id) AS ids
              FROM o GROUP BY tenant, attempt, generation, session, (rn - 1) / 500) o)
-SELECT task, key FROM h WHERE mine
+-- The flag as it is now, not as it was read above: others may have begun to wait for the task meanwhile.
+SELECT task, key, task IN (SELECT id FROM v WHERE (flags & 128) <> 0), (flags & 2048) <> 0, (flags & 4096) <> 0 FROM h WHERE mine

@@ -13,7 +13,15 @@ v AS (DELETE FROM $schema$.live z WHERE z.id = ANY ($1::bigint[]) RETURNING z.*)
 p AS (DELETE FROM $schema$.past z WHERE z.task = ANY ($1::bigint[])),
 u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY ($1::bigint[])),
 g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY ($1::bigint[])),
+y AS (DELETE FROM $schema$.wait z WHERE z.task = ANY ($1::bigint[])),
+ym AS (DELETE FROM $schema$.wait_member z WHERE z.waiter = ANY ($1::bigint[])),
 c AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY ($1::bigint[])),
+-- If a join waits for its type, that is an event.
+e AS (
+    INSERT INTO $schema$.published(tenant, source, type, data, time, cause, depth, state, tries, published_at, due_at)
+    SELECT l.tenant, 'stint', 'stint.task.complete', '{"task":"' || v.id || '"}', n.t, v.id, $schema$.event_depth_(v.id), 0, 0, n.t, n.t
+    FROM v JOIN x ON x.task = v.id JOIN $schema$.lane l ON l.id = v.lane CROSS JOIN n
+    WHERE x.state = 4 AND EXISTS (SELECT FROM $schema$.workflow_member m WHERE m.tenant = l.tenant AND m.type = l.type)),
 i AS (
     INSERT INTO $schema$.history(part, id, pos, created_at, due_at, finished_at, claimed_at, lane, policy, flags, explicit, state, ending, attempt,
         claim_no, generation, crash_count, key, secret, session, node, warning, alone, exit_code, exit_signal, timeout_ms, parent, start_by, tags,

@@ -14,7 +14,8 @@ SELECT v.id, l.tenant, v.parent, l.type, q.name AS queue,
     h.session, coalesce(s.node, p.node) AS node, v.created_at,
     v.due_at, v.start_by, coalesce(h.started_at, p.claimed_at) AS claimed_at, NULL::timestamptz AS finished_at,
     coalesce(s.lease_until, o.expires_at) AS expires_at,
-    greatest(v.created_at, p.updated_at, h.started_at) AS updated_at, v.lane
+    greatest(v.created_at, p.updated_at, h.started_at) AS updated_at, v.lane,
+    coalesce(y.pending, 0) AS waiting_for, v.flags::int AS flags, x.key AS order_key, x.on_failed, l.placement
 FROM $schema$.live v
 JOIN $schema$.lane l ON l.id = v.lane
 JOIN $schema$.queue q ON q.id = l.queue
@@ -26,4 +27,6 @@ LEFT JOIN (SELECT u.task, u.secret, u.flags, e.session, e.started_at FROM $schem
            CROSS JOIN LATERAL unnest(e.ids, e.secrets, e.flags) u(task, secret, flags)) h ON h.task = v.id
 LEFT JOIN $row session s h.session$
 LEFT JOIN LATERAL (SELECT f.* FROM $schema$.progress f WHERE f.task = v.id AND f.secret = h.secret OFFSET 0) g ON true
+LEFT JOIN LATERAL (SELECT f.pending FROM $schema$.wait f WHERE f.task = v.id AND f.open OFFSET 0) y ON true
+LEFT JOIN LATERAL (SELECT f.key, f.on_failed FROM $schema$.ordered f WHERE f.task = v.id AND (v.flags & 4096) <> 0 OFFSET 0) x ON true
 WHERE v.id = ANY ($1::bigint[])

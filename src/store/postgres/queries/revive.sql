@@ -13,9 +13,9 @@ a AS (
 v AS (
     INSERT INTO $schema$.live(id, pos, created_at, due_at, lane, policy, flags, explicit, timeout_ms, parent, start_by, tags, unique_key, idem_key,
         debounce_key, input)
-    SELECT h.id, h.pos, h.created_at, n.t, h.lane, h.policy, (h.flags & ~(4 | 16))::smallint, h.explicit, h.timeout_ms, h.parent, NULL, h.tags, h.unique_key,
+    SELECT h.id, h.pos, h.created_at, n.t, h.lane, h.policy, (h.flags & ~(4 | 16 | 128 | 256 | 512 | 1024))::smallint, h.explicit, h.timeout_ms, h.parent, NULL, h.tags, h.unique_key,
         h.idem_key, h.debounce_key, h.input
     FROM h, n)
-SELECT h.id, h.lane, h.policy, (h.flags & ~(4 | 16))::int, 0, h.claim_no, h.generation + 1, 0, NULL::timestamptz, h.state, h.error, NULL::bigint, NULL::bigint,
+SELECT h.id, h.lane, h.policy, (h.flags & ~(4 | 16 | 128 | 256 | 512 | 1024))::int, 0, h.claim_no, h.generation + 1, 0, NULL::timestamptz, h.state, h.error, NULL::bigint, NULL::bigint,
     NULL::uuid, h.node, h.claimed_at, n.t, h.timeout_ms, n.t, h.pos, h.created_at, h.explicit::int, '', ''
 FROM h, n ORDER BY h.id

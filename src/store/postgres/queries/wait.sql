@@ -13,7 +13,7 @@ p AS (
     ON CONFLICT (task) DO UPDATE SET state = excluded.state, attempt = excluded.attempt, claim_no = excluded.claim_no,
         generation = excluded.generation, crash_count = excluded.crash_count, crash_from = excluded.crash_from, node = excluded.node,
         claimed_at = excluded.claimed_at, updated_at = excluded.updated_at, error = excluded.error),
-v AS (UPDATE $schema$.live z SET lane = x.lane, due_at = x.due, flags = (x.flags & ~1)::smallint FROM x WHERE z.id = x.task AND z.id = ANY ($1::bigint[])),
+v AS (UPDATE $schema$.live z SET lane = x.lane, due_at = x.due, flags = ((x.flags & ~1) | (z.flags & (128 | 1024)))::smallint FROM x WHERE z.id = x.task AND z.id = ANY ($1::bigint[])),
 g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY ($1::bigint[])),
 c AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY ($1::bigint[])),
 r AS (INSERT INTO $schema$.ready(lane, pos, task, flags) SELECT lane, pos, task, flags FROM x WHERE is_ready)

@@ -17,19 +17,31 @@ DELETE FROM stint_period WHERE id = ?;
 DELETE FROM stint_tally WHERE period = ?;
 
 -- name: period_needed
--- What a live parent may still read stays.
+-- What a live parent, or who waited for it, may still read stays. A flow reads a task once: until its step has ended.
 SELECT 1 FROM stint_history_{p} h
 WHERE h.parent IS NOT NULL AND EXISTS (SELECT 1 FROM stint_task p WHERE p.id = h.parent)
+    AND NOT EXISTS (SELECT 1 FROM stint_flow f WHERE f.task = h.parent)
+UNION ALL
+SELECT 1 FROM stint_wait_member m JOIN stint_history_{p} h ON h.id = m.task
+UNION ALL
+SELECT 1 FROM stint_flow_step s JOIN stint_history_{p} h ON h.id = s.child JOIN stint_task v ON v.id = s.task
+WHERE s.state = 0 AND s.child IS NOT NULL
 LIMIT 1;
 
 -- name: live_between
 SELECT id FROM stint_task WHERE id BETWEEN ? AND ? LIMIT ?;
 
 -- name: kept_between
--- Finished, but a live parent may still read it.
+-- Finished, but somebody may still read it.
 SELECT h.id FROM stint_history_{p} h
-WHERE h.parent IS NOT NULL AND h.id BETWEEN ? AND ? AND EXISTS (SELECT 1 FROM stint_task p WHERE p.id = h.parent)
-LIMIT ?;
+WHERE h.parent IS NOT NULL AND h.id BETWEEN ?1 AND ?2 AND EXISTS (SELECT 1 FROM stint_task p WHERE p.id = h.parent)
+    AND NOT EXISTS (SELECT 1 FROM stint_flow f WHERE f.task = h.parent)
+UNION
+SELECT h.id FROM stint_wait_member m JOIN stint_history_{p} h ON h.id = m.task WHERE m.task BETWEEN ?1 AND ?2
+UNION
+SELECT h.id FROM stint_flow_step s JOIN stint_history_{p} h ON h.id = s.child JOIN stint_task v ON v.id = s.task
+WHERE s.state = 0 AND s.child IS NOT NULL AND s.child BETWEEN ?1 AND ?2
+LIMIT ?3;
 
 -- name: audit_range
 -- One by one: only then each is a step into the index.

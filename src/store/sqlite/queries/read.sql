@@ -24,10 +24,10 @@ SELECT id, lane, state, urgency, position, due_at, start_by, attempt, claim_no, 
 FROM stint_history_{p} WHERE id < ? ORDER BY id DESC;
 
 -- name: lane_get
-SELECT tenant, queue, type FROM stint_lane WHERE id = ?;
+SELECT tenant, queue, type, placement FROM stint_lane WHERE id = ?;
 
 -- name: lane_queues
-SELECT DISTINCT queue FROM stint_lane;
+SELECT DISTINCT queue FROM stint_lane WHERE type <> '';
 
 -- name: session_get
 SELECT state, lease_until FROM stint_session WHERE id = ?;

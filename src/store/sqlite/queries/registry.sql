@@ -1,8 +1,8 @@
 -- name: lane_list
-SELECT id, tenant, queue, type FROM stint_lane;
+SELECT id, tenant, queue, type, placement FROM stint_lane WHERE type <> '';
 
 -- name: lane_add
-INSERT INTO stint_lane (tenant, queue, type) VALUES (?, ?, ?) RETURNING id;
+INSERT INTO stint_lane (tenant, queue, type, placement) VALUES (?, ?, ?, ?) RETURNING id;
 
 -- name: queue_list
 SELECT name, paused, cap, keep_complete_ms, keep_dead_ms, keep_cancelled_ms, changed_by, changed_at FROM stint_queue;
@@ -15,13 +15,13 @@ ON CONFLICT (name) DO UPDATE SET paused = excluded.paused, cap = excluded.cap,
     keep_cancelled_ms = excluded.keep_cancelled_ms, changed_by = excluded.changed_by, changed_at = excluded.changed_at;
 
 -- name: type_list
-SELECT name, queue, priority, retry, timeout_ms, isolated, revision, updated_at FROM stint_type ORDER BY name;
+SELECT name, queue, priority, retry, timeout_ms, isolated, revision, updated_at, placement FROM stint_type ORDER BY name;
 
 -- name: type_set
-INSERT INTO stint_type (name, queue, priority, retry, timeout_ms, isolated, revision, updated_at)
-VALUES (?, ?, ?, ?, ?, ?, 1, ?)
+INSERT INTO stint_type (name, queue, priority, retry, timeout_ms, isolated, placement, revision, updated_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)
 ON CONFLICT (name) DO UPDATE SET queue = excluded.queue, priority = excluded.priority, retry = excluded.retry,
-    timeout_ms = excluded.timeout_ms, isolated = excluded.isolated, revision = revision + 1,
+    timeout_ms = excluded.timeout_ms, isolated = excluded.isolated, placement = excluded.placement, revision = revision + 1,
     updated_at = excluded.updated_at;
 
 -- name: node_seen
@@ -36,9 +36,9 @@ UPDATE stint_node SET last_seen = ? WHERE id = ?;
 SELECT id, hostname, last_seen FROM stint_node ORDER BY hostname;
 
 -- name: session_add
-INSERT INTO stint_session (id, node, hostname, pid, state, worker_state, slots, running, queues, types, version,
+INSERT INTO stint_session (id, node, hostname, pid, state, worker_state, slots, running, queues, types, labels, version,
     started_at, renewed_at, lease_until, opener_handle, opener_process)
-VALUES (?, ?, ?, ?, 0, '', ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, 0, '', ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 -- An id that is there already stays as it is: a session that is over is never brought back.
 ON CONFLICT (id) DO UPDATE SET node = node
 RETURNING node;
@@ -51,7 +51,7 @@ SELECT id, hostname FROM stint_session WHERE no = ?;
 
 -- name: session_list
 SELECT id, node, hostname, pid, state, worker_state, slots, running, queues, types, version, started_at,
-    renewed_at, lease_until
+    renewed_at, lease_until, labels
 FROM stint_session ORDER BY id;
 
 -- name: session_renew

@@ -1,0 +1,106 @@
+// stint task tree
+#include <iostream>
+
+#include "cli/ids.h"
+#include "cli/task_commands.h"
+#include "cli/task_view.h"
+#include "node/json_view.h"
+
+namespace stint::cli {
+
+namespace {
+
+constexpr std::size_t kMostShown = 2000;
+
+struct TreeOptions {
+    std::string id;
+};
+
+// A task and all below it, depth first.
+class Tree {
+public:
+    Tree(node::Client& client, Time now) : client_(client), now_(now) {
+        listing_.name = "tasks";
+        listing_.headers = {"TASK", "TYPE", "STATE", "DETAIL"};
+    }
+
+    void Add(const model::TaskRecord& task, const std::string& indent, const std::string& branch) {
+        if (listing_.rows.size() == kMostShown) {
+            cut_ = true;
+            return;
+        }
+        std::string detail = DetailText(task, now_);
+        if (task.waiting_for > 0) detail = fmt::format("waits for {} tasks", task.waiting_for);
+        listing_.rows.push_back(
+            {{indent + branch + task.id.ToString()},
+             {task.type},
+             StateCell(task.state),
+             {Shorten(detail, 60)}}
+        );
+        listing_.objects.push_back(node::ToJson(task));
+        listing_.ids.push_back(task.id.ToString());
+        std::string below = indent;
+        if (!branch.empty()) below += branch == "└─ " ? "   " : "│  ";
+        std::vector<model::TaskRecord> children = Children(task.id);
+        for (std::size_t i = 0; i < children.size() && !cut_; ++i) {
+            Add(children[i], below, i + 1 == children.size() ? "└─ " : "├─ ");
+        }
+    }
+
+    const Listing& listing() const { return listing_; }
+    bool cut() const { return cut_; }
+
+private:
+    // Oldest first.
+    std::vector<model::TaskRecord> Children(TaskId parent) {
+        std::vector<model::TaskRecord> children;
+        node::ListRequest request;
+        request.filter.parent = parent;
+        for (;;) {
+            model::TaskPage page = client_.List(request);
+            for (model::TaskRecord& task : page.tasks) children.push_back(std::move(task));
+            if (!page.next || children.size() >= kMostShown) break;
+            request.before = *page.next;
+        }
+        std::reverse(children.begin(), children.end());
+        return children;
+    }
+
+    node::Client& client_;
+    const Time now_;
+    Listing listing_;
+    bool cut_ = false;
+};
+
+int ShowTree(Invocation& invocation, const TreeOptions& options) {
+    TaskId id = ReadIds({options.id}, std::cin).at(0);
+    node::Client client = invocation.LookAtStore();
+    auto task = client.Get(id);
+    if (!task) throw CommandError(kNotFound, fmt::format("there is no task {}", id.ToString()));
+    Tree tree(client, client.Now());
+    tree.Add(*task, "", "");
+    invocation.out().Print(tree.listing());
+    if (tree.cut()) {
+        invocation.Say(
+            "only the first {} are shown; for the rest: stint task list parent:ID", kMostShown
+        );
+    }
+    return kOk;
+}
+
+}  // namespace
+
+void AddTaskTree(Program& program, CLI::App& group) {
+    program.Command<TreeOptions>(
+        group,
+        "tree",
+        "Shows a task with its subtasks, and theirs.",
+        "stint task tree 17",
+        [](Syntax& syntax, TreeOptions& options) {
+            syntax.Word("ID", options.id, "task id", Syntax::Need::kRequired);
+        },
+        ShowTree
+    );
+}
+
+}  // namespace stint::cli

@@ -1,0 +1,333 @@
+#include "model/claim_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/planted_bug.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "model/limits.h"
+#include "model/placement.h"
+
+namespace stint::model {
+
+using base::Bug;
+using base::MakeError;
+using base::Planted;
+using base::Quoted;
+
+namespace {
+constexpr std::size_t kHoldersNamed = 5;
+}
+
+Result<void> Validate(const QueueOrder& order) {
+    if (order.queue != "*") {
+        if (order.queue.empty() || order.queue.size() > limits::kQueueName) {
+            return MakeError(
+                Code::kInvalid,
+                "queue is {}; give the name of a queue, or * for all that have no order of their "
+                "own",
+                Quoted(order.queue)
+            );
+        }
+    }
+    if (order.weights.size() > limits::kWeights) {
+        return MakeError(
+            Code::kLimit,
+            "weights names {} tenants; the limit is {}",
+            order.weights.size(),
+            limits::kWeights
+        );
+    }
+    for (const auto& [tenant, weight] : order.weights) {
+        if (!tenant.valid()) {
+            return MakeError(
+                Code::kInvalid,
+                "weights names tenant {}; tenants are numbered from 1",
+                tenant.value()
+            );
+        }
+        if (weight >= 1 && weight <= limits::kWeight) continue;
+        return MakeError(
+            Code::kInvalid,
+            "the weight of tenant {} is {}; it must be between 1 and {}",
+            tenant.value(),
+            weight,
+            limits::kWeight
+        );
+    }
+    bool none = order.aging == Duration::zero();
+    if (!none && (order.aging < limits::kAgingMin || order.aging > limits::kAgingMax)) {
+        return MakeError(
+            Code::kInvalid,
+            "aging is {}; it must be between {} and {}, or zero for none",
+            base::DurationText(order.aging),
+            base::DurationText(limits::kAgingMin),
+            base::DurationText(limits::kAgingMax)
+        );
+    }
+    return {};
+}
+
+const QueueOrder* OrderOf(
+    const std::map<std::string, QueueOrder>& orders, const std::string& queue
+) {
+    if (orders.empty()) return nullptr;
+    auto own = orders.find(queue);
+    if (own == orders.end()) own = orders.find("*");
+    return own == orders.end() ? nullptr : &own->second;
+}
+
+int WeightOf(const QueueOrder& order, TenantId tenant) {
+    auto weight = order.weights.find(tenant);
+    return weight == order.weights.end() ? 1 : weight->second;
+}
+
+int AgedPriority(int priority, Duration aging, Time since, Time now) {
+    if (aging <= Duration::zero() || now <= since) return priority;
+    std::int64_t steps = std::chrono::floor<Duration>(now - since) / aging;
+    std::int64_t most = limits::kPriorityMax - priority;
+    return priority + static_cast<int>(std::min(steps, most));
+}
+
+std::vector<Obstacle> Obstacles(const WaitingLine& line, const Offer& offer) {
+    std::vector<Obstacle> found;
+    for (const std::string& label : line.labels) {
+        if (!offer.labels.contains(label) && !Planted(Bug::kLabelsIgnored))
+            found.push_back({Condition::kLabelMissing, label});
+    }
+    auto room = [&](const std::map<std::string, int>& rooms, const std::string& name) {
+        auto named = rooms.find(name);
+        if (named != rooms.end() && named->second <= 0) {
+            found.push_back({Condition::kNoRoom, name});
+        }
+    };
+    room(offer.queue_room, line.queue);
+    room(offer.type_room, line.type);
+    for (const Need& need : line.needs) {
+        if (offer.withheld.contains(need.resource)) {
+            found.push_back({Condition::kResourceWithheld, need.resource, need.units});
+        }
+        auto supply = offer.supplies.find(need.resource);
+        if (supply == offer.supplies.end()) continue;
+        const Supply& there = supply->second;
+        bool closed = there.closed;
+        if (there.starts && *there.starts <= 0 && !closed) {
+            found.push_back({there.starts_limit, need.resource, need.units});
+        }
+        if (closed) found.push_back({Condition::kResourceClosed, need.resource, need.units});
+        if (there.units && *there.units < need.units) {
+            found.push_back({Condition::kResourceFull, need.resource, need.units, there.kept});
+        }
+    }
+    return found;
+}
+
+namespace {
+
+std::string FullDetail(const Supply& there, const Obstacle& obstacle) {
+    std::string text;
+    if (!there.capacity && there.units) {
+        return fmt::format(
+            ": {} names of patterns are in use, which is the limit; those that nobody uses are "
+            "forgotten by housekeeping",
+            limits::kPatternNames
+        );
+    }
+    if (there.capacity) text += fmt::format(", capacity {}", *there.capacity);
+    if (there.capacity && *there.capacity < obstacle.units) {
+        return text +
+               fmt::format(
+                   ", it needs {0}: never, until its capacity is raised to {0}", obstacle.units
+               );
+    }
+    for (std::size_t i = 0; i < there.holders.size() && i < kHoldersNamed; ++i) {
+        text += fmt::format("{} {}", i == 0 ? ", held by" : ",", there.holders[i].value());
+    }
+    if (there.holders.size() > kHoldersNamed) {
+        text += fmt::format(" and {} more", there.holders.size() - kHoldersNamed);
+    }
+    if (obstacle.kept) text += ", kept for a task that has waited longer";
+    return text;
+}
+
+}  // namespace
+
+std::string Detail(const Obstacle& obstacle, const Offer& offer) {
+    if (obstacle.condition == Condition::kLabelMissing) return "label " + Quoted(obstacle.about);
+    if (obstacle.condition == Condition::kNoRoom) {
+        bool queue = offer.queue_room.contains(obstacle.about);
+        return (queue ? "queue " : "type ") + Quoted(obstacle.about);
+    }
+    std::string text = "resource " + Quoted(obstacle.about);
+    auto supply = offer.supplies.find(obstacle.about);
+    if (supply == offer.supplies.end()) return text;
+    const Supply& there = supply->second;
+    if (obstacle.condition == Condition::kResourceFull) {
+        text += FullDetail(there, obstacle);
+    } else if (there.until) {
+        text += " until " + base::Iso8601(*there.until);
+    } else if (obstacle.condition == Condition::kResourceClosed) {
+        text += ", one task tries it";
+    }
+    return text;
+}
+
+std::optional<Time> Until(const Obstacle& obstacle, const Offer& offer) {
+    bool by_itself = obstacle.condition == Condition::kResourceClosed ||
+                     obstacle.condition == Condition::kRateLimited;
+    auto supply = offer.supplies.find(obstacle.about);
+    if (!by_itself || supply == offer.supplies.end()) return std::nullopt;
+    return supply->second.until;
+}
+
+std::size_t ClaimPlan::Taken(std::size_t line) const {
+    return static_cast<std::size_t>(std::count_if(picks.begin(), picks.end(), [&](const Pick& p) {
+        return p.line == line;
+    }));
+}
+
+namespace {
+
+// A plan being made.
+class Planner {
+public:
+    Planner(std::span<const WaitingLine> lines, Offer offer)
+        : lines_(lines), offer_(std::move(offer)), next_(lines.size(), 0) {
+        plan_.left.resize(lines.size());
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            if (!lines[i].waiting.empty()) open_.push_back(i);
+        }
+    }
+
+    ClaimPlan Make(int limit) {
+        while (static_cast<int>(plan_.picks.size()) < limit) {
+            std::optional<std::size_t> best = Best();
+            if (!best) break;
+            std::vector<Obstacle> obstacles = Obstacles(lines_[*best], offer_);
+            if (obstacles.empty()) {
+                Take(*best);
+                continue;
+            }
+            // What there is only becomes less: it stays out for the rest of the plan.
+            KeepFor(*best, obstacles);
+            plan_.left[*best] = std::move(obstacles);
+            Close(*best);
+        }
+        return std::move(plan_);
+    }
+
+private:
+    const Waiter& Head(std::size_t line) const { return lines_[line].waiting[next_[line]]; }
+
+    int Priority(std::size_t line) const {
+        const WaitingLine& of = lines_[line];
+        const QueueOrder* order = OrderOf(offer_.orders, of.queue);
+        if (order == nullptr) return of.priority;
+        return AgedPriority(of.priority, order->aging, Head(line).since, offer_.now);
+    }
+
+    const QueueOrder* SharedBy(std::size_t line) const {
+        const QueueOrder* order = OrderOf(offer_.orders, lines_[line].queue);
+        return order != nullptr && order->fair ? order : nullptr;
+    }
+
+    double Lead(std::size_t line) const {
+        if (SharedBy(line) == nullptr) return 0;
+        auto leads = offer_.leads.find(lines_[line].queue);
+        return leads == offer_.leads.end() ? 0 : LeadOf(leads->second, lines_[line].tenant);
+    }
+
+    // Of each queue the line whose turn it is; of those the one whose head came first.
+    std::optional<std::size_t> Best() const {
+        int priority = -1;
+        std::map<std::string_view, std::size_t> turns;
+        for (std::size_t line : open_) {
+            int own = Priority(line);
+            if (own < priority) continue;
+            if (own > priority) turns.clear();
+            priority = own;
+            auto [turn, is_new] = turns.emplace(lines_[line].queue, line);
+            if (!is_new && Before(line, turn->second)) turn->second = line;
+        }
+        std::optional<std::size_t> best;
+        for (const auto& [queue, line] : turns) {
+            if (!best || Head(line).position < Head(*best).position) best = line;
+        }
+        return best;
+    }
+
+    bool Before(std::size_t a, std::size_t b) const {
+        double lead = Lead(a);
+        double other = Lead(b);
+        if (lead != other) return lead < other;
+        return Head(a).position < Head(b).position;
+    }
+
+    // What it lacks is kept for it when it has waited long enough, if only that keeps it. Only for
+    // the first: what others behind it would keep beside that nobody could use.
+    void KeepFor(std::size_t line, const std::vector<Obstacle>& obstacles) {
+        const auto waited = std::chrono::floor<Duration>(offer_.now - Head(line).since);
+        if (waited < limits::kKeepAfter) return;
+        for (const Obstacle& obstacle : obstacles) {
+            if (obstacle.condition != Condition::kResourceFull) return;
+            const Supply& supply = offer_.supplies.at(obstacle.about);
+            if (supply.kept || supply.capacity.value_or(obstacle.units) < obstacle.units) return;
+        }
+        for (const Need& need : lines_[line].needs) {
+            auto supply = offer_.supplies.find(need.resource);
+            if (supply == offer_.supplies.end() || !supply->second.units) continue;
+            int& units = *supply->second.units;
+            if (units >= need.units && waited < limits::kKeepAllAfter) continue;
+            supply->second.kept |= units > 0;
+            units -= std::min(units, need.units);
+        }
+    }
+
+    void Take(std::size_t line) {
+        const WaitingLine& of = lines_[line];
+        if (of.look_only) {
+            plan_.passed_over = true;
+        } else {
+            plan_.picks.push_back({line, next_[line]});
+        }
+        auto less = [](std::map<std::string, int>& rooms, const std::string& name) {
+            auto room = rooms.find(name);
+            if (room != rooms.end()) --room->second;
+        };
+        less(offer_.queue_room, of.queue);
+        less(offer_.type_room, of.type);
+        if (const QueueOrder* order = SharedBy(line)) {
+            Serve(offer_.leads[of.queue], of.tenant, WeightOf(*order, of.tenant));
+        }
+        for (const Need& need : of.needs) {
+            auto supply = offer_.supplies.find(need.resource);
+            if (supply == offer_.supplies.end()) continue;
+            if (supply->second.units && !Planted(Bug::kClaimOverAdmits)) {
+                *supply->second.units -= need.units;
+            }
+            bool trial = supply->second.starts_limit == Condition::kResourceClosed;
+            if (supply->second.starts && !(trial && Planted(Bug::kHalfOpenLetsAllThrough))) {
+                --*supply->second.starts;
+            }
+        }
+        if (++next_[line] == of.waiting.size() || of.look_only) Close(line);
+    }
+
+    void Close(std::size_t line) { std::erase(open_, line); }
+
+    std::span<const WaitingLine> lines_;
+    Offer offer_;
+    std::vector<std::size_t> next_;  // per line: how many of it were taken
+    std::vector<std::size_t> open_;
+    ClaimPlan plan_;
+};
+
+}  // namespace
+
+ClaimPlan PlanClaim(std::span<const WaitingLine> lines, Offer offer, int limit) {
+    return Planner(lines, std::move(offer)).Make(limit);
+}
+
+}  // namespace stint::model

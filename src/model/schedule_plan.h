@@ -1,0 +1,75 @@
+// What becomes of a schedule when a node looks at it: which instants become tasks, which are left
+// out and why, and when to look again. Pure: what is known of the runs is given.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/schedule.h"
+
+namespace stint::model {
+
+// Of Schedule::running, what the store says now.
+struct RunsNow {
+    std::vector<TaskId> live;
+    std::optional<Time> ended_at;  // when the last of the others ended
+};
+
+struct SchedulePlan {
+    struct Skipped {
+        Time at{};
+        std::string why;
+    };
+    std::vector<Time> fire;  // in order
+    std::vector<Skipped> skipped;
+    std::vector<TaskId> cancel;   // before anything is fired
+    std::vector<TaskId> running;  // what is to be remembered of Schedule::running
+    std::optional<Time> queued_at;
+    Time considered_at{};
+    std::optional<Time> next_at;
+};
+
+// Whether a plan depends on which runs are over.
+bool RunsMatter(const ScheduleSpec& spec);
+
+// REQUIRES: the timing is not that of visits.
+SchedulePlan PlanSchedule(
+    const Schedule& schedule,
+    const Timing& timing,
+    const ExcludedDays& excluded,
+    const RunsNow& runs,
+    Time now
+);
+
+struct VisitPlan {
+    bool fire = false;  // at the visit's next_at
+    Time next_at{};
+};
+// However many visits were missed, one makes up for them.
+VisitPlan PlanVisit(
+    const ScheduleSpec& spec, const Visit& visit, const ExcludedDays& excluded, Time now
+);
+// When an entity that is new has its first visit: somewhere within one interval, so that entities
+// that come together do not stay together.
+Time FirstVisit(const ScheduleSpec& spec, const NewVisit& visit, Time now);
+
+// The task of one run. `entity` is empty unless it is a visit.
+NewTask TaskOf(const Schedule& schedule, Time instant, const std::string& entity, RunCause cause);
+
+// How long the mark of a run stays: no shorter than anybody could decide the instant again.
+Duration KeepOf(const ScheduleSpec& spec, RunCause cause);
+
+// What a person is shown of the time to come.
+struct PreviewEntry {
+    Time at{};
+    std::string local;      // "2026-03-29 03:00:00 CEST"
+    std::string oddity;     // "the clocks skip 02:30 on this day", …; empty on ordinary days
+    bool excluded = false;  // a day without runs: nothing will happen
+};
+// The next `count` instants after `after`, with the excluded ones among them.
+std::vector<PreviewEntry> Preview(
+    const Timing& timing, const ExcludedDays& excluded, Time after, int count
+);
+
+}  // namespace stint::model

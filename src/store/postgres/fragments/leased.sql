@@ -1,0 +1,35 @@
+-- What both ways of claiming do with the rows g that they took: leases, audit entries, and the names for the answer.
+x AS MATERIALIZED (
+    SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn,
+        v.input, v.parent, v.policy, v.timeout_ms,
+        coalesce(y.attempt, 0) + 1 AS attempt, coalesce(y.claim_no, 0) + 1 AS claim_no, coalesce(y.generation, 1) AS generation,
+        coalesce(y.crash_count, 0) AS crash_count, coalesce(y.state, 0) AS from_state, k.key AS order_key, k.on_failed
+    FROM g JOIN $row live v g.task$
+    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.past f WHERE f.task = g.task AND (g.flags & 1) <> 0 OFFSET 0) y ON true
+    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.ordered f WHERE f.task = g.task AND (g.flags & 4096) <> 0 OFFSET 0) k ON true),
+b AS (
+    INSERT INTO $schema$.lease(key, started_at, deadline, session, ids, secrets, flags)
+    SELECT ($6::bigint[])[(x.rn - 1) / 256 + 1], n.t, n.t + min(x.timeout_ms) * interval '1 millisecond', $1::uuid,
+        array_agg(x.task), array_agg(($7::bigint[])[x.rn]), array_agg(x.flags::smallint)
+    FROM x, n GROUP BY (x.rn - 1) / 256, n.t),
+e AS MATERIALIZED (
+    SELECT l.tenant, x.attempt, x.generation, x.from_state, (x.rn - 1) / 256 AS chunk,
+        array_agg(x.task) AS ids, min(x.task) AS low, max(x.task) AS high
+    FROM x JOIN $schema$.lane l ON l.id = x.lane GROUP BY 1, 2, 3, 4, 5),
+f AS MATERIALIZED (SELECT e.*, nextval('$schema$.audit_seq') AS seq FROM e),
+a AS (
+    -- A retried task first becomes OPEN again; both entries of a task come from one block of numbers.
+    INSERT INTO $schema$.audit(part, seq, at, tenant, event, from_state, to_state, attempt, generation, session, actor, span, ids)
+    SELECT $schema$.day_(n.t), f.seq, n.t, f.tenant, 2, 5, 0, f.attempt - 1, f.generation, $1::uuid, 'worker', int8range(f.low, f.high, '[]'), f.ids
+    FROM f, n WHERE f.from_state = 5
+    UNION ALL
+    SELECT $schema$.day_(n.t), f.seq + 512, n.t, f.tenant, 1, 0, 1, f.attempt, f.generation, $1::uuid, 'worker', int8range(f.low, f.high, '[]'), f.ids
+    FROM f, n),
+-- What the numbers in the answer stand for, once: a caller that has to ask again after the commit may not get to know.
+d AS MATERIALIZED (
+    SELECT array_agg(l.id) AS lanes, array_agg(q.name) AS queues, array_agg(l.type) AS types, array_agg(l.tenant) AS tenants,
+        array_agg(l.priority) AS priorities
+    FROM (SELECT DISTINCT x.lane FROM x) y JOIN $schema$.lane l ON l.id = y.lane JOIN $schema$.queue q ON q.id = l.queue),
+o AS MATERIALIZED (
+    SELECT array_agg(z.id) AS policies, array_agg(z.retry) AS retries
+    FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy)

@@ -1,0 +1,3 @@
+-- $1 task, $2 name, $3 occurrence
+SELECT s.no, s.name, s.occurrence, s.kind, s.state, s.about, s.hash, s.result, s.child, s.due_at, s.late, s.at, s.ended_at
+FROM $schema$.flow_step s WHERE s.task = $1::bigint AND s.name = $2::text AND s.occurrence = $3::int

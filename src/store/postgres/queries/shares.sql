@@ -1,0 +1,1 @@
+SELECT queue, leads FROM $schema$.queue_share

@@ -1,0 +1,77 @@
+// All resources of a store that has one writer: who holds what, and what is left. A value; the
+// stores of one writer keep it in memory, and SQLite writes down what `dirty` names.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/resource_rules.h"
+
+namespace stint::store {
+
+class ResourceBook {
+public:
+    struct Entry {
+        Resource resource;
+        std::map<TaskId, int> holders;  // units
+        int held = 0;
+    };
+    enum class Outcome : std::uint8_t {
+        kWorked,   // the attempt came to an end of its own
+        kUnknown,  // it was cut off, or handed back
+    };
+
+    // Known names and patterns. Loading fills them.
+    std::map<std::string, Entry> entries;
+    std::map<std::string, QueueOrder> orders;
+    std::map<TaskId, Needs> held;
+    std::set<std::string> dirty;         // settings or state have changed, or it is gone
+    bool crowded = false;                // of a book that does not have all: see Crowded()
+    std::map<std::string, Leads> leads;  // of the queues that tenants share
+    std::set<std::string> dirty_leads;
+
+    bool empty() const { return entries.empty() && orders.empty(); }
+    // Its own, or those of the pattern that it is under now.
+    const ResourceSettings& SettingsOf(const Entry& entry) const;
+    std::string PatternOf(const Entry& entry) const;  // whose settings it has; empty = its own
+    // Nullptr: neither it nor a pattern for it is set.
+    const Entry* Find(std::string_view name) const;
+
+    // What tasks of a line need: the needs of their placement, and the limits of queue and type.
+    Needs NeedsOf(const Needs& own, std::string_view queue, std::string_view type) const;
+    // Only what is limited is added.
+    void Supplies(const Needs& needs, Time now, std::map<std::string, Supply>& supplies) const;
+
+    // Answers what it holds from now on: of those that are known.
+    Needs Take(TaskId task, const Needs& needs, Time now);
+    void Release(TaskId task, Outcome outcome);
+    // A task that runs already needs this of what has been set meanwhile. Answers what was not
+    // counted so far.
+    Needs Adopt(TaskId task, const Needs& needs);
+    // There are as many names of patterns as there may be.
+    bool Crowded() const;
+    // Names of patterns that nobody holds or waits for, and of which nothing is to be known.
+    std::vector<std::string> Idle(const std::set<std::string>& wanted, Time now, int limit) const;
+    void Forget(const std::string& name);
+    void Report(const std::string& name, const BreakerEvidence& evidence, Duration closed_for);
+
+    // A task of the tenant was taken from the queue: counts where tenants share it.
+    void Serve(const std::string& queue, TenantId tenant);
+
+    Result<ResourceSettings> Change(const ResourceChange& change, std::string_view actor, Time now);
+    bool Remove(std::string_view name);
+    bool Reopen(std::string_view name);
+    bool Close(std::string_view name, Duration length, const BreakerEvidence& evidence);
+    ResourceRecord Record(const std::string& name, const Entry& entry, Time now) const;
+    std::optional<ResourceRecord> Record(std::string_view name, Time now) const;
+    std::vector<ResourceRecord> Records(Time now) const;
+
+private:
+    void NoteOver(const std::string& name, Entry& entry);
+    Entry* Own(const std::string& name);  // by its pattern if it is not there yet
+};
+
+}  // namespace stint::store

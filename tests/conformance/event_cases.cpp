@@ -1,0 +1,945 @@
+// Events. One per (tenant, source, id) however often it is published; handed out to one node at a
+// time; each trigger fires once per event, in one transaction with the record of it, whoever
+// processes the event and how often. What has to wait keeps the event pending, what can never be
+// done is recorded. Complete members reach their joins as events of the engine's own.
+#include "conformance/conformance.h"
+#include "store/event_words.h"
+#include "store/events.h"
+
+namespace stint::conformance {
+namespace {
+
+using Kind = PublishReply::Kind;
+using Fired = FiringRecord::Kind;
+
+class EventConformance : public Conformance {
+protected:
+    EventStore& events = store.Events();
+
+    PublishReply Publish(NewEvent event) {
+        if (event.type.empty()) event.type = "file.ingested";
+        return events.Publish({&event, 1}).at(0);
+    }
+    EventNo Happen(NewEvent event = {}) {
+        PublishReply reply = Publish(std::move(event));
+        EXPECT_EQ(reply.kind, Kind::kAccepted) << reply.message;
+        return reply.no;
+    }
+    EventRecord Event(EventNo no) {
+        auto record = events.GetEvent(no);
+        EXPECT_TRUE(record.has_value());
+        return record.value_or(EventRecord());
+    }
+    std::vector<EventNo> Next(NextEventsRequest request = {}) {
+        std::vector<EventNo> numbers;
+        for (const EventRecord& event : events.NextEvents(request).events) {
+            numbers.push_back(event.no);
+        }
+        return numbers;
+    }
+    static Action Submits(NewTask task, const std::string& trigger = "first") {
+        if (task.type.empty()) task.type = "t";
+        return {.workflow = "w", .trigger = trigger, .version = 3, .what = std::move(task)};
+    }
+    static Action Finishes(Finishing what, const std::string& trigger = "first") {
+        return {
+            .workflow = "w",
+            .trigger = trigger,
+            .version = 1,
+            .what = Action::Finish{std::move(what)}};
+    }
+    FireReply Fire(EventOutcome outcome) { return events.Fire({&outcome, 1}).at(0); }
+    FireReply Fire(EventNo event, std::vector<Action> actions) {
+        return Fire({.event = event, .actions = std::move(actions), .refusal = {}});
+    }
+    std::vector<FiringRecord> FiringsOf(EventNo event) {
+        return events.Firings({.event = event, .task = {}, .workflow = {}});
+    }
+    std::size_t Tasks(const std::string& type = "t") { return ListAll({.types = {type}}).size(); }
+
+    static WorkflowDefinition Definition(const std::string& name = "w") {
+        WorkflowDefinition definition;
+        definition.name = name;
+        Trigger trigger;
+        trigger.name = "first";
+        trigger.on = "file.ingested";
+        trigger.match = "size > 10";
+        trigger.action = TaskTemplate{.type = "t", .input = R"({"file":"${path}"})"};
+        definition.triggers.push_back(trigger);
+        return definition;
+    }
+
+    // ---- joins ----
+
+    static Join JoinOf(JoinPolicy policy) {
+        Join join;
+        join.name = "both";
+        join.types = {"u", "v"};
+        join.key = "input.key";
+        join.policy = policy;
+        join.ttl = 1h;
+        join.submit.type = "joined";
+        return join;
+    }
+    void PutJoin(JoinPolicy policy, const std::vector<std::string>& types = {"u", "v"}) {
+        WorkflowDefinition definition;
+        definition.name = "w";
+        definition.joins.push_back(JoinOf(policy));
+        definition.joins.front().types = types;
+        ASSERT_TRUE(events.PutWorkflow(definition, "ann"));
+        join_ = definition.joins.front();
+    }
+    // A task of the type is run to its end, which is an event.
+    TaskId Finish(const std::string& type, const std::string& output) {
+        TaskId id = Make({.type = type});
+        Lease lease = ClaimOne();
+        EXPECT_EQ(lease.task, id);
+        Settlement outcome = Outcome(lease, Settlement::Kind::kComplete);
+        outcome.output = output;
+        EXPECT_EQ(Settle(outcome).kind, SettleReply::Kind::kAccepted);
+        return id;
+    }
+    Action Arrives(TaskId task, const std::string& type, const std::string& key) {
+        JoinArrival arrival;
+        arrival.key = {kDefaultTenant, "w", join_.name, key};
+        arrival.types = join_.types;
+        arrival.policy = join_.policy;
+        arrival.ttl = join_.ttl;
+        arrival.submit = join_.submit;
+        auto place = std::find(join_.types.begin(), join_.types.end(), type);
+        arrival.part.member = static_cast<int>(place - join_.types.begin());
+        arrival.part.type = type;
+        arrival.part.task = task;
+        arrival.part.output = Get(task).output;
+        arrival.part.completed_at = store.Now();
+        return {.workflow = "w", .trigger = join_.name, .version = 1, .what = std::move(arrival)};
+    }
+    // A member completes, and its event is processed.
+    FiringRecord Arrive(const std::string& type, const std::string& key = "k") {
+        TaskId task = Finish(type, R"({"from":")" + type + std::to_string(++arrivals_) + "\"}");
+        std::vector<EventRecord> own = events.NextEvents({}).events;
+        EXPECT_THAT(own, SizeIs(1));
+        EXPECT_EQ(CompletedBy(own.at(0)), task);
+        FireReply reply = Fire(own.at(0).no, {Arrives(task, type, key)});
+        EXPECT_THAT(reply.fired, SizeIs(1));
+        return reply.fired.at(0);
+    }
+    std::vector<JoinInstance> Rounds() { return events.Joins({}); }
+
+    Join join_;
+    int arrivals_ = 0;
+};
+
+#define EVENT_SUITE(name)                    \
+    class name : public EventConformance {}; \
+    INSTANTIATE_TEST_SUITE_P(Store, name, testing::ValuesIn(Backends()), &BackendName)
+
+// ---- publish -----------------------------------------------------------------------------------
+
+EVENT_SUITE(Publishing);
+
+TEST_P(Publishing, AnEventIsStoredAsItIs) {
+    EventNo no = Happen(
+        {.tenant = TenantId(7),
+         .source = "scanner",
+         .id = "e-1",
+         .type = "file.ingested",
+         .data = R"({"path":"/a","size":3})"}
+    );
+    EventRecord event = Event(no);
+    EXPECT_EQ(event.no, no);
+    EXPECT_EQ(event.tenant, TenantId(7));
+    EXPECT_EQ(event.source, "scanner");
+    EXPECT_EQ(event.id, "e-1");
+    EXPECT_EQ(event.type, "file.ingested");
+    EXPECT_EQ(event.data, R"({"path":"/a","size":3})");
+    EXPECT_TRUE(Near(event.time, store.Now()));
+    EXPECT_TRUE(Near(event.published_at, store.Now()));
+    EXPECT_EQ(event.state, EventState::kPending);
+    EXPECT_EQ(event.depth, 0);
+    EXPECT_EQ(event.processed_at, std::nullopt);
+    EXPECT_EQ(events.GetEvent(EventNo(no.value() + 1'000)), std::nullopt);
+}
+
+TEST_P(Publishing, TheSameIdIsTheSameEvent) {
+    EventNo no = Happen({.source = "s", .id = "1", .data = R"({"a":1,"b":2})"});
+    PublishReply again = Publish({.source = "s", .id = "1", .data = R"({ "b":2, "a":1 })"});
+    EXPECT_EQ(again.kind, Kind::kExisting);
+    EXPECT_EQ(again.no, no);
+    EXPECT_THAT(events.ListEvents({}), SizeIs(1));
+}
+
+TEST_P(Publishing, AnIdBelongsToItsSourceAndTenant) {
+    EventNo first = Happen({.source = "s", .id = "1"});
+    EventNo second = Happen({.source = "other", .id = "1"});
+    EventNo third = Happen({.tenant = TenantId(2), .source = "s", .id = "1"});
+    EXPECT_NE(first, second);
+    EXPECT_NE(first, third);
+}
+
+TEST_P(Publishing, WithoutAnIdEachIsAnEvent) {
+    EXPECT_NE(Happen({.source = "s"}), Happen({.source = "s"}));
+    EXPECT_THAT(events.ListEvents({}), SizeIs(2));
+}
+
+TEST_P(Publishing, TheSameIdThatSaysSomethingElseIsAConflict) {
+    EventNo no = Happen({.source = "s", .id = "1", .data = "1"});
+    PublishReply other = Publish({.source = "s", .id = "1", .data = "2"});
+    EXPECT_EQ(other.kind, Kind::kConflict);
+    EXPECT_EQ(other.no, no);
+    EXPECT_THAT(other.message, HasSubstr("use a new id"));
+    EXPECT_EQ(Event(no).data, "1");
+}
+
+TEST_P(Publishing, ABatchAnswersEachInOrder) {
+    std::vector<NewEvent> batch = {
+        {.source = "s", .id = "1", .type = "a"},
+        {.type = "not a name"},
+        {.source = "s", .id = "1", .type = "a"},
+        {.source = "s", .id = "1", .type = "b"},
+        {.type = "stint.mine"},
+        {.type = "a", .data = "{"}};
+    std::vector<PublishReply> replies = events.Publish(batch);
+    ASSERT_THAT(replies, SizeIs(6));
+    EXPECT_EQ(replies[0].kind, Kind::kAccepted);
+    EXPECT_EQ(replies[1].kind, Kind::kInvalid);
+    EXPECT_THAT(replies[1].message, HasSubstr("type"));
+    EXPECT_EQ(replies[2].kind, Kind::kExisting);
+    EXPECT_EQ(replies[2].no, replies[0].no);
+    EXPECT_EQ(replies[3].kind, Kind::kConflict);
+    EXPECT_THAT(replies[4].message, HasSubstr("the engine's own"));
+    EXPECT_THAT(replies[5].message, HasSubstr("data is not JSON"));
+    EXPECT_THAT(events.ListEvents({}), SizeIs(1));
+}
+
+TEST_P(Publishing, ABatchOverTheLimitIsRefusedAsAWhole) {
+    std::vector<NewEvent> batch(limits::kPublishBatch + 1, NewEvent{.type = "a"});
+    std::vector<PublishReply> replies = events.Publish(batch);
+    ASSERT_EQ(replies.size(), batch.size());
+    EXPECT_EQ(replies.back().kind, Kind::kInvalid);
+    EXPECT_THAT(events.ListEvents({}), IsEmpty());
+}
+
+TEST_P(Publishing, ATimeThatNoStoreKnowsIsInvalid) {
+    for (Time time : {Time::max(), Time::min(), Time{-1us}}) {
+        PublishReply reply = Publish({.time = time});
+        EXPECT_EQ(reply.kind, Kind::kInvalid);
+        EXPECT_THAT(reply.message, HasSubstr("time is "));
+    }
+    EXPECT_EQ(Publish({.time = Time{}}).kind, Kind::kAccepted);
+    EXPECT_THAT(events.ListEvents({}), SizeIs(1));
+}
+
+TEST_P(Publishing, ListsFilterAndPage) {
+    EventNo a = Happen({.type = "a"});
+    EventNo b = Happen({.tenant = TenantId(2), .type = "b"});
+    EventNo c = Happen({.type = "a"});
+    auto numbers = [&](const EventFilter& filter) {
+        std::vector<EventNo> found;
+        for (const EventRecord& event : events.ListEvents(filter)) found.push_back(event.no);
+        return found;
+    };
+    EXPECT_THAT(numbers({}), ElementsAre(c, b, a));
+    EXPECT_THAT(numbers({.types = {"a"}}), ElementsAre(c, a));
+    EXPECT_THAT(numbers({.tenant = TenantId(2)}), ElementsAre(b));
+    EXPECT_THAT(numbers({.before = c}), ElementsAre(b, a));
+    EXPECT_THAT(numbers({.limit = 1}), ElementsAre(c));
+    Fire(a, {});
+    EXPECT_THAT(numbers({.states = {EventState::kUnwanted}}), ElementsAre(a));
+    EXPECT_THAT(numbers({.states = {EventState::kPending}}), ElementsAre(c, b));
+}
+
+// ---- definitions -------------------------------------------------------------------------------
+
+EVENT_SUITE(Definitions);
+
+TEST_P(Definitions, AreKeptAndHaveVersions) {
+    WorkflowDefinition definition = Definition();
+    definition.joins.push_back(JoinOf(JoinPolicy::kLatest));
+    auto put = events.PutWorkflow(definition, "ann");
+    ASSERT_TRUE(put) << put.error().message;
+    EXPECT_EQ(put->version, 1);
+    EXPECT_EQ(put->updated_by, "ann");
+    std::vector<WorkflowRecord> all = OpenAgain()->Events().Workflows();
+    ASSERT_THAT(all, SizeIs(1));
+    EXPECT_EQ(all[0].definition, definition);
+    EXPECT_TRUE(Near(all[0].updated_at, store.Now()));
+
+    EXPECT_EQ(events.PutWorkflow(definition, "bob")->version, 1);
+    definition.triggers[0].match = "size > 11";
+    EXPECT_EQ(events.PutWorkflow(definition, "bob")->version, 2);
+    EXPECT_EQ(events.Workflows().at(0).updated_by, "bob");
+}
+
+TEST_P(Definitions, BelongToATenant) {
+    WorkflowDefinition one = Definition();
+    WorkflowDefinition two = Definition();
+    two.tenant = TenantId(2);
+    ASSERT_TRUE(events.PutWorkflow(one, "ann"));
+    ASSERT_TRUE(events.PutWorkflow(two, "ann"));
+    EXPECT_THAT(events.Workflows(), SizeIs(2));
+    EXPECT_TRUE(events.RemoveWorkflow(TenantId(2), "w"));
+    EXPECT_FALSE(events.RemoveWorkflow(TenantId(2), "w"));
+    EXPECT_THAT(events.Workflows(), SizeIs(1));
+}
+
+TEST_P(Definitions, EveryChangeIsANewRevision) {
+    auto revision = [&] { return events.NextEvents({}).revision; };
+    std::int64_t first = revision();
+    ASSERT_TRUE(events.PutWorkflow(Definition(), "ann"));
+    std::int64_t second = revision();
+    EXPECT_NE(first, second);
+    ASSERT_TRUE(events.PutWorkflow(Definition(), "ann"));
+    EXPECT_EQ(revision(), second);
+    events.RemoveWorkflow(kDefaultTenant, "w");
+    EXPECT_NE(revision(), second);
+}
+
+TEST_P(Definitions, WhatIsWrongIsRefused) {
+    WorkflowDefinition definition = Definition();
+    definition.triggers[0].match = "size >";
+    auto put = events.PutWorkflow(definition, "ann");
+    ASSERT_FALSE(put);
+    EXPECT_THAT(put.error().message, HasSubstr("triggers[0].match column 7"));
+    EXPECT_THAT(events.Workflows(), IsEmpty());
+}
+
+// ---- firing ------------------------------------------------------------------------------------
+
+EVENT_SUITE(Firing);
+
+TEST_P(Firing, AnEventIsHandedOutToOneNodeAtATime) {
+    EventNo no = Happen();
+    auto other = OpenAgain();
+    EXPECT_THAT(Next(), ElementsAre(no));
+    EXPECT_THAT(other->Events().NextEvents({}).events, IsEmpty());
+    EXPECT_THAT(Next(), IsEmpty());
+    Advance(31s);
+    std::vector<EventRecord> again = other->Events().NextEvents({}).events;
+    ASSERT_THAT(again, SizeIs(1));
+    EXPECT_EQ(again[0].tries, 2);
+}
+
+TEST_P(Firing, NoMoreThanAsked) {
+    EventNo a = Happen();
+    EventNo b = Happen();
+    EventNo c = Happen();
+    EXPECT_THAT(Next({.limit = 2}), ElementsAre(a, b));
+    EXPECT_THAT(Next({.limit = 2}), ElementsAre(c));
+}
+
+TEST_P(Firing, NoMoreBytesThanANodeCanHold) {
+    std::string large = '"' + std::string(limits::kInput - 2, 'x') + '"';
+    const std::size_t fit = limits::kEventBytes / limits::kInput;
+    for (std::size_t i = 0; i < fit + 2; ++i) Happen({.data = large});
+    EXPECT_THAT(Next(), SizeIs(fit));
+    EXPECT_THAT(Next(), SizeIs(2));
+}
+
+TEST_P(Firing, TheTaskAndTheRecordComeTogether) {
+    EventNo no = Happen();
+    FireReply reply =
+        Fire(no, {Submits({.input = R"({"file":1})", .queue = "q", .priority = 150})});
+    ASSERT_THAT(reply.fired, SizeIs(1));
+    EXPECT_FALSE(reply.pending);
+    EXPECT_THAT(reply.queues, ElementsAre("q"));
+    TaskRecord task = Get(reply.fired[0].task);
+    EXPECT_EQ(task.input, R"({"file":1})");
+    EXPECT_EQ(task.queue, "q");
+    EXPECT_EQ(task.priority, 150);
+    EXPECT_EQ(AuditOf(task.id).front().actor, "trigger:w/first");
+
+    EventRecord event = Event(no);
+    EXPECT_EQ(event.state, EventState::kDone);
+    ASSERT_TRUE(event.processed_at.has_value());
+    std::vector<FiringRecord> fired = FiringsOf(no);
+    ASSERT_THAT(fired, SizeIs(1));
+    EXPECT_EQ(fired[0].workflow, "w");
+    EXPECT_EQ(fired[0].trigger, "first");
+    EXPECT_EQ(fired[0].version, 3);
+    EXPECT_EQ(fired[0].kind, Fired::kSubmitted);
+    EXPECT_EQ(fired[0].task, task.id);
+    EXPECT_TRUE(Near(fired[0].at, store.Now()));
+    EXPECT_THAT(events.Firings({.event = {}, .task = task.id, .workflow = {}}), SizeIs(1));
+    EXPECT_THAT(events.Firings({.event = {}, .task = {}, .workflow = "w"}), SizeIs(1));
+    EXPECT_THAT(events.Firings({.event = {}, .task = {}, .workflow = "x"}), IsEmpty());
+}
+
+TEST_P(Firing, TwiceProcessedIsOnceFired) {
+    EventNo no = Happen();
+    EXPECT_FALSE(Fire(no, {Submits({})}).ignored);
+    FireReply again = Fire(no, {Submits({})});
+    EXPECT_TRUE(again.ignored);
+    EXPECT_THAT(again.fired, IsEmpty());
+    EXPECT_EQ(Tasks(), 1u);
+    EXPECT_THAT(FiringsOf(no), SizeIs(1));
+}
+
+TEST_P(Firing, OfTwoInOneCallOnlyOneFires) {
+    EventNo no = Happen();
+    std::vector<EventOutcome> both = {
+        {.event = no, .actions = {Submits({})}, .refusal = {}},
+        {.event = EventNo(no.value() + 999), .actions = {Submits({})}, .refusal = {}}};
+    std::vector<FireReply> replies = events.Fire(both);
+    EXPECT_FALSE(replies[0].ignored);
+    EXPECT_TRUE(replies[1].ignored);
+    EXPECT_EQ(Tasks(), 1u);
+}
+
+TEST_P(Firing, SeveralTriggersFireEach) {
+    EventNo no = Happen();
+    Fire(no, {Submits({}, "first"), Submits({}, "second")});
+    EXPECT_EQ(Tasks(), 2u);
+    EXPECT_THAT(FiringsOf(no), SizeIs(2));
+}
+
+TEST_P(Firing, AnEventNobodyWantsIsKeptAndCounted) {
+    EventNo no = Happen();
+    Fire(no, {});
+    EXPECT_EQ(Event(no).state, EventState::kUnwanted);
+    EXPECT_EQ((events.CountEvents()[{"file.ingested", EventState::kUnwanted}]), 1);
+    EXPECT_THAT(Next(), IsEmpty());
+    Advance(31s);
+    EXPECT_THAT(Next(), IsEmpty());
+}
+
+TEST_P(Firing, ARefusedEventFiresNothingAndSaysWhy) {
+    EventNo no = Happen();
+    Fire({.event = no, .actions = {}, .refusal = "too much"});
+    EXPECT_EQ(Event(no).state, EventState::kRefused);
+    EXPECT_EQ(Event(no).reason, "too much");
+}
+
+TEST_P(Firing, AFullQueueKeepsTheEventWhileTheRestFires) {
+    store.SetQueue({.name = "small", .cap = 0}, "ann");
+    EventNo no = Happen();
+    std::vector<Action> actions = {
+        Submits({.queue = "small"}, "waits"), Submits({.queue = "large"}, "goes")};
+    FireReply reply = Fire({.event = no, .actions = actions, .refusal = {}, .later = 1min});
+    EXPECT_TRUE(reply.pending);
+    ASSERT_THAT(reply.fired, SizeIs(1));
+    EXPECT_EQ(reply.fired[0].trigger, "goes");
+    EXPECT_EQ(Event(no).state, EventState::kPending);
+    EXPECT_THAT(Event(no).reason, HasSubstr("full"));
+    EXPECT_THAT(Next(), IsEmpty());
+    Advance(61s);
+    EXPECT_THAT(Next(), ElementsAre(no));
+
+    store.SetQueue({.name = "small", .cap = 5}, "ann");
+    reply = Fire({.event = no, .actions = actions, .refusal = {}});
+    EXPECT_FALSE(reply.pending);
+    ASSERT_THAT(reply.fired, SizeIs(1));
+    EXPECT_EQ(reply.fired[0].trigger, "waits");
+    EXPECT_EQ(Tasks(), 2u);
+    EXPECT_EQ(Event(no).state, EventState::kDone);
+}
+
+TEST_P(Firing, AtLastAFullQueueIsARefusal) {
+    store.SetQueue({.name = "small", .cap = 0}, "ann");
+    EventNo no = Happen();
+    Fire(
+        {.event = no,
+         .actions = {Submits({.queue = "small"})},
+         .refusal = {},
+         .later = {},
+         .last = true}
+    );
+    EXPECT_EQ(Event(no).state, EventState::kDone);
+    ASSERT_THAT(FiringsOf(no), SizeIs(1));
+    EXPECT_EQ(FiringsOf(no)[0].kind, Fired::kRefused);
+    EXPECT_THAT(FiringsOf(no)[0].message, HasSubstr("full"));
+}
+
+TEST_P(Firing, ATaskThatCanNeverBeIsRecorded) {
+    EventNo no = Happen();
+    Fire(
+        no,
+        {Submits({.type = "no good"}, "one"),
+         Submits({}, "two"),
+         {.workflow = "w", .trigger = "three", .version = 1, .what = Action::Refusal{"no field"}}}
+    );
+    std::vector<FiringRecord> fired = FiringsOf(no);
+    ASSERT_THAT(fired, SizeIs(3));  // newest first: two, three, one
+    EXPECT_EQ(fired[0].kind, Fired::kSubmitted);
+    EXPECT_EQ(fired[1].message, "no field");
+    EXPECT_EQ(fired[2].kind, Fired::kRefused);
+    EXPECT_THAT(fired[2].message, HasSubstr("type is"));
+    EXPECT_EQ(Tasks(), 1u);
+}
+
+TEST_P(Firing, AUniqueKeyNamesTheTaskThatIsThere) {
+    EventNo one = Happen();
+    EventNo two = Happen();
+    TaskId made = Fire(one, {Submits({.unique_key = "k"})}).fired.at(0).task;
+    FiringRecord second = Fire(two, {Submits({.unique_key = "k"})}).fired.at(0);
+    EXPECT_EQ(second.kind, Fired::kExisting);
+    EXPECT_EQ(second.task, made);
+    EXPECT_EQ(Tasks(), 1u);
+}
+
+TEST_P(Firing, AnEventCompletesABackgroundTask) {
+    Lease lease = MakeClaimed();
+    SettleAs(lease, Settlement::Kind::kBackground, 1h);
+    EventNo no = Happen();
+    FireReply reply =
+        Fire(no, {Finishes({.task = lease.task, .token = lease.token, .output = "[3]"})});
+    ASSERT_THAT(reply.fired, SizeIs(1));
+    EXPECT_EQ(reply.fired[0].kind, Fired::kFinished);
+    EXPECT_EQ(reply.fired[0].task, lease.task);
+    TaskRecord task = Get(lease.task);
+    EXPECT_EQ(task.state, State::kComplete);
+    EXPECT_EQ(task.output, "[3]");
+    EXPECT_EQ(AuditOf(lease.task).back().actor, "trigger:w/first");
+    EXPECT_EQ(AuditOf(lease.task).back().reason, "");
+}
+
+TEST_P(Firing, AnEventFailsABackgroundTask) {
+    Lease lease = MakeClaimed({.retry = Fixed(3, 10min)});
+    SettleAs(lease, Settlement::Kind::kBackground, 1h);
+    EventNo no = Happen();
+    Fire(
+        no,
+        {Finishes(
+            {.task = lease.task,
+             .token = std::nullopt,
+             .success = false,
+             .output = {},
+             .message = "no paper"}
+        )}
+    );
+    TaskRecord task = Get(lease.task);
+    EXPECT_EQ(task.state, State::kError);
+    EXPECT_EQ(task.error->message, "no paper");
+    EXPECT_THAT(AuditOf(lease.task).back().reason, HasSubstr("override"));
+}
+
+TEST_P(Firing, AnEventThatComesBeforeItsTaskIsOutsideWaits) {
+    Lease lease = MakeClaimed();
+    EventNo no = Happen();
+    EventOutcome outcome{
+        .event = no,
+        .actions = {Finishes({.task = lease.task, .token = lease.token, .output = "1"})},
+        .refusal = {},
+        .later = 1s};
+    EXPECT_TRUE(Fire(outcome).pending);
+    EXPECT_EQ(StateOf(lease.task), State::kInProgress);
+    SettleAs(lease, Settlement::Kind::kBackground, 1h);
+    EXPECT_FALSE(Fire(outcome).pending);
+    EXPECT_EQ(StateOf(lease.task), State::kComplete);
+}
+
+TEST_P(Firing, ATaskThatIsOverOrUnknownIsARefusal) {
+    Lease lease = MakeClaimed();
+    Complete(lease);
+    EventNo no = Happen();
+    FireReply reply = Fire(
+        no,
+        {Finishes({.task = lease.task, .token = lease.token}, "over"),
+         Finishes({.task = store.ReserveIds(1), .token = std::nullopt}, "unknown")}
+    );
+    EXPECT_FALSE(reply.pending);
+    ASSERT_THAT(reply.fired, SizeIs(2));
+    EXPECT_EQ(reply.fired[0].kind, Fired::kRefused);
+    EXPECT_THAT(reply.fired[0].message, HasSubstr("not in background"));
+    EXPECT_THAT(reply.fired[1].message, HasSubstr("there is no task"));
+}
+
+TEST_P(Firing, DepthGrowsFromEventToTaskToEventUntilItIsRefused) {
+    EventNo no = Happen();
+    for (int depth = 0; depth <= limits::kEventDepth; ++depth) {
+        ASSERT_EQ(Event(no).depth, depth);
+        TaskId task = Fire(no, {Submits({})}).fired.at(0).task;
+        PublishReply reply = Publish({.cause = task});
+        no = reply.no;
+        ASSERT_EQ(reply.refused, depth == limits::kEventDepth) << reply.message;
+    }
+    EXPECT_EQ(Event(no).state, EventState::kRefused);
+    EXPECT_THAT(Event(no).reason, HasSubstr("17 events deep"));
+    Advance(31s);
+    EXPECT_THAT(Next(), IsEmpty());
+}
+
+TEST_P(Firing, AChildsEventIsAsDeepAsItsParents) {
+    TaskId parent = Fire(Happen(), {Submits({})}).fired.at(0).task;
+    TaskId child = Make({.parent = parent});
+    EXPECT_EQ(Event(Happen({.cause = child})).depth, 1);
+    EXPECT_EQ(Event(Happen({.cause = Make()})).depth, 0);
+}
+
+TEST_P(Firing, ADescendantsEventIsAsDeepHoweverFarDownAndWhoeverIsFinished) {
+    TaskId root = Fire(Happen(), {Submits({})}).fired.at(0).task;
+    TaskId child = Make({.parent = root});
+    TaskId below = Make({.parent = child});
+    Lease first = ClaimOne(), second = ClaimOne();
+    EXPECT_EQ(first.task, root);
+    EXPECT_EQ(second.task, child);
+    Complete(first);
+    EXPECT_EQ(Event(Happen({.cause = child})).depth, 1);
+    Complete(second);
+    EXPECT_EQ(Event(Happen({.cause = below})).depth, 1);
+    for (int i = 0; i < 2 * limits::kEventDepth; ++i) below = Make({.parent = below});
+    EXPECT_EQ(Event(Happen({.cause = below})).depth, 1);
+}
+
+TEST_P(Firing, WhatNobodyCanReadHereKeepsTheEventPendingWhileTheRestFires) {
+    EventNo no = Happen();
+    EventOutcome outcome{.event = no, .actions = {Submits({})}, .refusal = {}, .later = 1min};
+    outcome.wait = "a newer program";
+    FireReply reply = Fire(outcome);
+    EXPECT_TRUE(reply.pending);
+    EXPECT_THAT(reply.fired, SizeIs(1));
+    EXPECT_EQ(Event(no).state, EventState::kPending);
+    EXPECT_EQ(Event(no).reason, "a newer program");
+    EXPECT_THAT(Next(), IsEmpty());
+    Advance(61s);
+    EXPECT_THAT(Next(), ElementsAre(no));
+    reply = Fire(no, {Submits({}), Submits({}, "second")});
+    EXPECT_FALSE(reply.pending);
+    ASSERT_THAT(reply.fired, SizeIs(1));
+    EXPECT_EQ(reply.fired[0].trigger, "second");
+    EXPECT_EQ(Tasks(), 2u);
+    EXPECT_EQ(Event(no).state, EventState::kDone);
+}
+
+TEST_P(Firing, AnEventOfACallIsPublishedAndFiredTogether) {
+    NewEvent event{.source = "s", .id = "1", .type = "e"};
+    EventOutcome outcome{.event = {}, .actions = {Submits({})}, .refusal = {}};
+    outcome.last = true;
+    outcome.here = event;
+    FireReply reply = Fire(outcome);
+    ASSERT_TRUE(reply.published.has_value());
+    EXPECT_EQ(reply.published->kind, Kind::kAccepted);
+    ASSERT_THAT(reply.fired, SizeIs(1));
+    EventNo no = reply.published->no;
+    EXPECT_EQ(reply.fired[0].event, no);
+    EXPECT_EQ(Event(no).state, EventState::kDone);
+    EXPECT_THAT(FiringsOf(no), SizeIs(1));
+    EXPECT_THAT(Next(), IsEmpty());
+    // The same again is the same event.
+    FireReply again = Fire(outcome);
+    EXPECT_EQ(again.published->kind, Kind::kExisting);
+    EXPECT_EQ(again.published->no, no);
+    EXPECT_TRUE(again.ignored);
+    outcome.here->type = "other";
+    EXPECT_EQ(Fire(outcome).published->kind, Kind::kConflict);
+    outcome.here->type = "no name";
+    EXPECT_EQ(Fire(outcome).published->kind, Kind::kInvalid);
+    EXPECT_EQ(Tasks(), 1u);
+    // Depth goes on, until it is refused and fires nothing.
+    TaskId cause = reply.fired[0].task;
+    for (int depth = 1; depth <= limits::kEventDepth; ++depth) {
+        outcome.here = NewEvent{.type = "e", .cause = cause};
+        cause = Fire(outcome).fired.at(0).task;
+    }
+    outcome.here->cause = cause;
+    FireReply last = Fire(outcome);
+    EXPECT_TRUE(last.published->refused);
+    EXPECT_THAT(last.fired, IsEmpty());
+    EXPECT_EQ(Tasks(), static_cast<std::size_t>(limits::kEventDepth) + 1);
+}
+
+TEST_P(Firing, WhatWasProcessedLongAgoIsForgottenWithItsId) {
+    EventNo old = Happen({.source = "s", .id = "1"});
+    Fire(old, {Submits({})});
+    EventNo pending = Happen({.source = "s", .id = "2"});
+    Advance(limits::kEventRetention - 1h);
+    EXPECT_EQ(events.Tidy({}).forgotten_events, 0);
+    Advance(2h);
+    EXPECT_EQ(events.Tidy({}).forgotten_events, 1);
+    EXPECT_EQ(events.GetEvent(old), std::nullopt);
+    EXPECT_THAT(FiringsOf(old), IsEmpty());
+    EXPECT_TRUE(events.GetEvent(pending).has_value());
+    EXPECT_NE(Happen({.source = "s", .id = "1"}), old);
+}
+
+// ---- joins -------------------------------------------------------------------------------------
+
+EVENT_SUITE(Joins);
+
+TEST_P(Joins, OnlyMembersCompletionsAreEvents) {
+    PutJoin(JoinPolicy::kEach);
+    Finish("t", "1");
+    Lease lease = MakeClaimed({.type = "u", .retry = Fixed(1, 1s)});
+    Settlement failed = Outcome(lease, Settlement::Kind::kDead);
+    failed.error = Failure(false);
+    Settle(failed);
+    EXPECT_THAT(Next(), IsEmpty());
+    TaskId done = Finish("u", "1");
+    std::vector<EventRecord> own = events.NextEvents({}).events;
+    ASSERT_THAT(own, SizeIs(1));
+    EXPECT_EQ(own[0].type, kTaskComplete);
+    EXPECT_EQ(CompletedBy(own[0]), done);
+    events.RemoveWorkflow(kDefaultTenant, "w");
+    Finish("v", "1");
+    EXPECT_THAT(Next(), IsEmpty());
+}
+
+TEST_P(Joins, EveryWayToCompleteIsAnEvent) {
+    PutJoin(JoinPolicy::kEach);
+    Lease plain = MakeClaimed({.type = "u"});
+    Settlement warned = Outcome(plain, Settlement::Kind::kComplete);
+    warned.warning = true;
+    warned.reason = "look at it";
+    Settle(warned);
+    Lease outside = MakeClaimed({.type = "v"});
+    SettleAs(outside, Settlement::Kind::kBackground);
+    ASSERT_TRUE(store.FinishBackground({.task = outside.task, .token = outside.token}));
+    std::vector<TaskId> told;
+    for (const EventRecord& event : events.NextEvents({}).events) {
+        told.push_back(CompletedBy(event));
+    }
+    EXPECT_THAT(told, ElementsAre(plain.task, outside.task));
+}
+
+TEST_P(Joins, FireWhenAllMembersAreThereWithTheirOutputs) {
+    PutJoin(JoinPolicy::kEach);
+    FiringRecord first = Arrive("u");
+    EXPECT_EQ(first.kind, Fired::kJoined);
+    EXPECT_FALSE(first.task.valid());
+    ASSERT_THAT(Rounds(), SizeIs(1));
+    EXPECT_EQ(Rounds()[0].state, JoinState::kOpen);
+    EXPECT_EQ(Rounds()[0].mask, 1u);
+    EXPECT_EQ(Tasks("joined"), 0u);
+
+    FiringRecord second = Arrive("v");
+    ASSERT_TRUE(second.task.valid());
+    base::Json input = base::ReadJson(Get(second.task).input);
+    EXPECT_EQ(input["key"], "k");
+    EXPECT_EQ(input["generation"], 1);
+    EXPECT_EQ(input["outputs"], base::ReadJson(R"({"u":{"from":"u1"},"v":{"from":"v2"}})"));
+    EXPECT_EQ(input["tasks"]["u"], Rounds()[0].parts[0].task.ToString());
+    EXPECT_EQ(input["tasks"]["v"], Rounds()[0].parts[1].task.ToString());
+    EXPECT_EQ(AuditOf(second.task).front().actor, "trigger:w/both");
+    EXPECT_EQ(Rounds()[0].state, JoinState::kFired);
+    EXPECT_EQ(Rounds()[0].task, second.task);
+    EXPECT_EQ(Rounds()[0].mask, 3u);
+}
+
+TEST_P(Joins, KeysAreApart) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u", "a");
+    EXPECT_FALSE(Arrive("v", "b").task.valid());
+    EXPECT_TRUE(Arrive("v", "a").task.valid());
+    EXPECT_THAT(Rounds(), SizeIs(2));
+}
+
+TEST_P(Joins, ASecondOfOneMemberIsAbsorbedInItsRound) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    EXPECT_EQ(Arrive("u").kind, Fired::kAbsorbed);
+    TaskId task = Arrive("v").task;
+    EXPECT_EQ(base::ReadJson(Get(task).input)["outputs"]["u"]["from"], "u1");
+    EXPECT_EQ(Tasks("joined"), 1u);
+}
+
+TEST_P(Joins, LatestTakesTheLastOfEachMember) {
+    PutJoin(JoinPolicy::kLatest);
+    Arrive("u");
+    EXPECT_EQ(Arrive("u").kind, Fired::kJoined);
+    TaskId task = Arrive("v").task;
+    EXPECT_EQ(base::ReadJson(Get(task).input)["outputs"]["u"]["from"], "u2");
+    ASSERT_THAT(Rounds(), SizeIs(1));
+    EXPECT_THAT(Rounds()[0].parts, SizeIs(2));
+}
+
+TEST_P(Joins, EachBeginsANewRoundAfterItHasFired) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    Arrive("v");
+    EXPECT_FALSE(Arrive("v").task.valid());
+    TaskId second = Arrive("u").task;
+    ASSERT_TRUE(second.valid());
+    EXPECT_EQ(base::ReadJson(Get(second).input)["generation"], 2);
+    EXPECT_EQ(base::ReadJson(Get(second).input)["outputs"]["u"]["from"], "u4");
+    EXPECT_EQ(Tasks("joined"), 2u);
+    ASSERT_THAT(Rounds(), SizeIs(2));
+    EXPECT_EQ(Rounds()[0].generation, 2);
+}
+
+TEST_P(Joins, OnceAbsorbsWhatComesAfterwards) {
+    PutJoin(JoinPolicy::kOnce);
+    Arrive("u");
+    Arrive("v");
+    EXPECT_EQ(Arrive("u").kind, Fired::kAbsorbed);
+    EXPECT_EQ(Arrive("v").kind, Fired::kAbsorbed);
+    EXPECT_EQ(Tasks("joined"), 1u);
+    EXPECT_THAT(Rounds(), SizeIs(1));
+}
+
+TEST_P(Joins, OnceIsOnceAsLongAsTheJoinIsThere) {
+    PutJoin(JoinPolicy::kOnce);
+    Arrive("u");
+    ASSERT_TRUE(Arrive("v").task.valid());
+    Advance(limits::kEventRetention + 1h);
+    while (events.Tidy({}).more) continue;
+    EXPECT_THAT(Rounds(), IsEmpty());
+    EXPECT_EQ(Arrive("u").kind, Fired::kAbsorbed);
+    EXPECT_EQ(Arrive("v").kind, Fired::kAbsorbed);
+    EXPECT_THAT(Rounds(), IsEmpty());
+    // Another policy, or a workflow that was removed, begins anew.
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    EXPECT_TRUE(Arrive("v").task.valid());
+    PutJoin(JoinPolicy::kOnce);
+    Arrive("u", "l");
+    ASSERT_TRUE(Arrive("v", "l").task.valid());
+    ASSERT_TRUE(events.RemoveWorkflow(kDefaultTenant, "w"));
+    PutJoin(JoinPolicy::kOnce);
+    Advance(limits::kEventRetention + 1h);
+    while (events.Tidy({}).more) continue;
+    Arrive("u", "l");
+    EXPECT_TRUE(Arrive("v", "l").task.valid());
+}
+
+TEST_P(Joins, AnEditedJoinKnowsItsMembersByTheirTypes) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    // Another type in the place of one that is complete.
+    PutJoin(JoinPolicy::kEach, {"t", "v"});
+    EXPECT_FALSE(Arrive("v").task.valid());
+    ASSERT_THAT(Rounds(), SizeIs(1));
+    ASSERT_THAT(Rounds()[0].parts, SizeIs(1));
+    EXPECT_EQ(Rounds()[0].parts[0].type, "v");
+    // The same type at another place.
+    PutJoin(JoinPolicy::kEach, {"v", "u", "t"});
+    EXPECT_FALSE(Arrive("u").task.valid());
+    TaskId joined = Arrive("t").task;
+    ASSERT_TRUE(joined.valid());
+    base::Json outputs = base::ReadJson(Get(joined).input)["outputs"];
+    EXPECT_EQ(
+        outputs, base::ReadJson(R"({"v":{"from":"v2"},"u":{"from":"u3"},"t":{"from":"t4"}})")
+    );
+    ASSERT_THAT(Rounds(), SizeIs(1));
+    EXPECT_THAT(Rounds()[0].parts, SizeIs(3));
+}
+
+TEST_P(Joins, RoundsAreListedInPages) {
+    PutJoin(JoinPolicy::kEach);
+    for (const char* key : {"a", "b", "c", "d", "e"}) Arrive("u", key);
+    std::string keys;
+    JoinFilter filter{.workflow = "w", .states = {JoinState::kOpen}, .limit = 2};
+    for (int page = 0; page < 5; ++page) {
+        std::vector<JoinInstance> rounds = events.Joins(filter);
+        if (rounds.empty()) break;
+        for (const JoinInstance& round : rounds) keys += round.key.key;
+        filter.before = rounds.back().no;
+    }
+    EXPECT_EQ(keys, "edcba");
+}
+
+TEST_P(Joins, AnIncompleteRoundExpiresVisibly) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    Advance(59min);
+    EXPECT_THAT(events.Tidy({}).expired, IsEmpty());
+    Advance(2min);
+    std::vector<JoinInstance> expired = events.Tidy({}).expired;
+    ASSERT_THAT(expired, SizeIs(1));
+    EXPECT_EQ(expired[0].key.key, "k");
+    EXPECT_THAT(events.Tidy({}).expired, IsEmpty());
+    ASSERT_THAT(Rounds(), SizeIs(1));
+    EXPECT_EQ(Rounds()[0].state, JoinState::kExpired);
+    EXPECT_THAT(Rounds()[0].message, HasSubstr("only these were: u"));
+    EXPECT_TRUE(Rounds()[0].ended_at.has_value());
+    EXPECT_THAT(events.Joins({.workflow = "w", .states = {JoinState::kExpired}}), SizeIs(1));
+    EXPECT_THAT(events.Joins({.workflow = "w", .states = {JoinState::kOpen}}), IsEmpty());
+    Advance(limits::kEventRetention + 1h);
+    EXPECT_EQ(events.Tidy({}).forgotten_joins, 1);
+    EXPECT_THAT(Rounds(), IsEmpty());
+}
+
+TEST_P(Joins, ALateMemberDoesNotCompleteARoundThatIsOver) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    Advance(61min);
+    EXPECT_FALSE(Arrive("v").task.valid());
+    ASSERT_THAT(Rounds(), SizeIs(2));
+    EXPECT_EQ(Rounds()[0].generation, 2);
+    EXPECT_EQ(Rounds()[0].state, JoinState::kOpen);
+    EXPECT_EQ(Rounds()[1].state, JoinState::kExpired);
+    EXPECT_TRUE(Arrive("u").task.valid());
+}
+
+TEST_P(Joins, AFullQueueLeavesTheRoundAsItWas) {
+    PutJoin(JoinPolicy::kEach);
+    join_.submit.queue = "small";
+    store.SetQueue({.name = "small", .cap = 0}, "ann");
+    Arrive("u");
+    TaskId last = Finish("v", "2");
+    EventNo no = Next().at(0);
+    EXPECT_TRUE(Fire(no, {Arrives(last, "v", "k")}).pending);
+    EXPECT_EQ(Rounds()[0].state, JoinState::kOpen);
+    EXPECT_EQ(Rounds()[0].mask, 1u);
+    store.SetQueue({.name = "small", .cap = 1}, "ann");
+    EXPECT_FALSE(Fire(no, {Arrives(last, "v", "k")}).pending);
+    EXPECT_EQ(Rounds()[0].state, JoinState::kFired);
+    EXPECT_EQ(Tasks("joined"), 1u);
+}
+
+TEST_P(Joins, ATaskThatCannotBeMadeIsARefusedRound) {
+    PutJoin(JoinPolicy::kEach);
+    join_.submit.unique_key = std::string(limits::kKey + 1, 'x');
+    Arrive("u");
+    FiringRecord record = Arrive("v");
+    EXPECT_EQ(record.kind, Fired::kRefused);
+    EXPECT_EQ(Rounds()[0].state, JoinState::kRefused);
+    EXPECT_THAT(Rounds()[0].message, HasSubstr("unique_key"));
+}
+
+TEST_P(Joins, BothMembersInOneCallFireOnce) {
+    PutJoin(JoinPolicy::kEach);
+    TaskId u = Finish("u", "1");
+    TaskId v = Finish("v", "2");
+    std::vector<EventNo> own = Next();
+    ASSERT_THAT(own, SizeIs(2));
+    std::vector<EventOutcome> both = {
+        {.event = own[0], .actions = {Arrives(u, "u", "k")}, .refusal = {}},
+        {.event = own[1], .actions = {Arrives(v, "v", "k")}, .refusal = {}}};
+    std::vector<FireReply> replies = events.Fire(both);
+    EXPECT_FALSE(replies[0].fired.at(0).task.valid());
+    EXPECT_TRUE(replies[1].fired.at(0).task.valid());
+    EXPECT_THAT(Rounds(), SizeIs(1));
+}
+
+TEST_P(Joins, WhatComesBehindACompletionInOneCallWaitsForItsEnd) {
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u");
+    TaskId v = Finish("v", "2");
+    TaskId next = Finish("v", "3");
+    std::vector<EventNo> own = Next();
+    std::vector<EventOutcome> both = {
+        {.event = own[0], .actions = {Arrives(v, "v", "k")}, .refusal = {}},
+        {.event = own[1], .actions = {Arrives(next, "v", "k")}, .refusal = {}}};
+    std::vector<FireReply> replies = events.Fire(both);
+    EXPECT_TRUE(replies[0].fired.at(0).task.valid());
+    EXPECT_TRUE(replies[1].pending);
+    EXPECT_FALSE(Fire(both[1]).pending);
+    ASSERT_THAT(Rounds(), SizeIs(2));
+    EXPECT_EQ(Rounds()[0].generation, 2);
+}
+
+TEST_P(Joins, TheViewShowsTheMembersOfOpenRounds) {
+    if (!GetParam().has_views) GTEST_SKIP() << "no views";
+    PutJoin(JoinPolicy::kEach);
+    Arrive("u", "a");
+    Arrive("u", "b");
+    Arrive("v", "b");
+    ViewRows view = fixture_->ReadView("task_joins");
+    ASSERT_THAT(view.rows, SizeIs(1));
+    EXPECT_EQ(view.rows[0][0], "a");
+    EXPECT_EQ(view.rows[0][1], "w/both");
+    EXPECT_EQ(view.rows[0][2], "u");
+    EXPECT_EQ(view.rows[0][3], Rounds().back().parts[0].task.value());
+}
+
+TEST_P(Joins, AJoinsTaskIsAsDeepAsItsMembers) {
+    PutJoin(JoinPolicy::kEach);
+    TaskId u = Fire(Happen(), {Submits({.type = "u"})}).fired.at(0).task;
+    Complete(ClaimOne());
+    EventRecord own = events.NextEvents({}).events.at(0);
+    EXPECT_EQ(CompletedBy(own), u);
+    EXPECT_EQ(own.depth, 1);
+}
+
+}  // namespace
+}  // namespace stint::conformance
