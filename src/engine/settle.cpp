@@ -161,18 +161,11 @@ void Settler::PutBack(std::vector<Report> reports) {
 }
 
 bool Settler::Once() {
-    base::Instant now = parts_.clock.Now();
     {
         std::lock_guard guard(mutex_);
-        if (busy_ || !Due(now)) return false;
+        if (busy_ || !Due(parts_.clock.Now())) return false;
         busy_ = true;
     }
-    // What is not concluded when we leave, by whichever way, goes back or to the spool.
-    auto leave = [this] {
-        std::lock_guard guard(mutex_);
-        busy_ = false;
-        on_the_way_.clear();
-    };
     std::vector<Report> batch;
     try {
         ReplaySpool();
@@ -180,14 +173,26 @@ bool Settler::Once() {
         if (!batch.empty()) Send(batch);
         KeepRefused(std::move(batch));
     } catch (const std::exception&) {
+        // What is not concluded goes back or to the spool.
         if (!batch.empty()) Secure(std::move(batch));
-        leave();
-        SignalAll();
+        Leave();
         throw;
     }
-    leave();
-    SignalAll();
+    Leave();
     return true;
+}
+
+// The next may begin while the hints of this one are on their way: they are taken first.
+void Settler::Leave() {
+    std::vector<wake::Hint> hints;
+    {
+        std::lock_guard guard(mutex_);
+        hints.swap(hints_);
+        busy_ = false;
+        on_the_way_.clear();
+    }
+    free_.notify_all();
+    if (!hints.empty()) parts_.wake.Signal(hints);
 }
 
 // Removes from `reports` what is concluded, and leaves what was refused; throws with the rest left
@@ -545,21 +550,26 @@ std::vector<Report> Settler::Replay(std::vector<Report> reports) {
 }
 
 void Settler::ReplayOrphans() {
-    for (Spool::Orphan& orphan : spool_.Orphans()) {
-        parts_.log.Info(
-            "replaying the spool of a dead process",
-            {{"file", orphan.file.path().string()},
-             {"outcomes", std::to_string(orphan.reports.size())}}
-        );
-        KeepRefused(Replay(std::move(orphan.reports)));
-        orphan.Remove();
+    {
+        std::unique_lock lock(mutex_);
+        free_.wait(lock, [&] { return !busy_; });
+        busy_ = true;
     }
-    SignalAll();
-}
-
-void Settler::SignalAll() {
-    std::vector<wake::Hint> hints = std::exchange(hints_, {});
-    if (!hints.empty()) parts_.wake.Signal(hints);
+    try {
+        for (Spool::Orphan& orphan : spool_.Orphans()) {
+            parts_.log.Info(
+                "replaying the spool of a dead process",
+                {{"file", orphan.file.path().string()},
+                 {"outcomes", std::to_string(orphan.reports.size())}}
+            );
+            KeepRefused(Replay(std::move(orphan.reports)));
+            orphan.Remove();
+        }
+    } catch (const std::exception&) {
+        Leave();
+        throw;
+    }
+    Leave();
 }
 
 }  // namespace stint::engine

@@ -12,6 +12,7 @@
 // the session that holds its lease, so that the task comes back.
 #pragma once
 
+#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
@@ -53,7 +54,8 @@ public:
     // One batch, and first the spool if it holds any. When the store fails the outcomes are safe
     // (queued or spooled) and its exception is passed on. True: some were accepted or refused.
     bool Once();
-    // Those of dead processes on this machine. Throws what the store throws.
+    // Those of dead processes on this machine, as soon as nobody is in Once. Throws what the store
+    // throws.
     void ReplayOrphans();
 
     int size() const;                     // in memory, on the way included
@@ -86,7 +88,7 @@ private:
     void Lost(Report& report);
     void FailInstead(Report& report, const store::SettleReply& reply);
     void Secure(std::vector<Report> reports);
-    void SignalAll();
+    void Leave();
     void Forget(const store::Settlement& settlement);
 
     Parts parts_;
@@ -100,6 +102,7 @@ private:
     std::deque<Report> queue_;           // guarded by mutex_
     std::vector<SessionId> on_the_way_;  // sessions of the batch being sent; guarded by mutex_
     bool busy_ = false;                  // guarded by mutex_: one batch at a time
+    std::condition_variable free_;       // no longer busy
     base::Instant replay_at_{};          // guarded by mutex_: what the spool holds was refused
     struct Trace {
         TaskId task;

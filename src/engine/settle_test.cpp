@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <set>
 
 #include "base/planted_bug.h"
+#include "base/thread.h"
 #include "support/engine_rig.h"
 
 namespace stint::engine {
@@ -41,6 +43,42 @@ TEST(Settle, OneTripForAllThatIsQueued) {
     EXPECT_EQ(rig.store.calls("settle"), 1);
     EXPECT_EQ(rig.worker->unsettled(), 0);
     EXPECT_EQ(rig.metrics.completed, 4u);
+}
+
+// The settling thread, the claimer, the sweeper and whoever stops the worker all may settle. The one
+// that is through tells what ended while the next is at it already: each tells of its own tasks.
+TEST(Settle, WhoeverSettlesTellsOfItsOwnTasksWhileOthersSettle) {
+    constexpr int kTasks = 200;
+    ThreadedRig rig;
+    rig.options.slots = kTasks;
+    rig.Handle("t", [](Context&, std::string_view) { return Done("1"); });
+    std::mutex mutex;
+    std::multiset<TaskId> told;
+    rig.wake.Subscribe([&](const wake::Hint& hint) {
+        if (hint.kind != wake::Hint::Kind::kTaskFinished) return;
+        std::lock_guard guard(mutex);
+        told.insert(hint.task);
+    });
+    rig.Open();
+    std::multiset<TaskId> submitted;
+    for (int i = 0; i < kTasks; ++i) submitted.insert(rig.Submit("t"));
+    {
+        std::vector<std::jthread> settlers;
+        for (int i = 0; i < 3; ++i) {
+            settlers.push_back(base::StartThread([&](const std::stop_token& stop) {
+                while (!stop.stop_requested()) rig.worker->SettleOnce();
+            }));
+        }
+        for (int ran = 0; ran < kTasks;) {
+            rig.worker->ClaimOnce();
+            while (rig.worker->RunOneAttempt()) ++ran;
+        }
+        EXPECT_TRUE(Eventually([&] {
+            std::lock_guard guard(mutex);
+            return told.size() >= kTasks;
+        }));
+    }
+    EXPECT_EQ(told, submitted);
 }
 
 TEST(Settle, AnUnknownCommitThatHappenedIsFound) {
