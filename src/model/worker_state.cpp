@@ -46,29 +46,29 @@ constexpr std::array kEventNames = {
 static_assert(kStateNames.size() == kWorkerStateCount);
 static_assert(kEventNames.size() == kWorkerEventCount);
 
-struct Step {
+struct Move {
     WorkerState from;
     WorkerEvent event;
     WorkerState to;
 };
-constexpr std::array kSteps = {
-    Step{kStartup, WorkerEvent::kStarted, kConnecting},
-    Step{kConnecting, WorkerEvent::kConnected, kRecovery},
-    Step{kConnecting, WorkerEvent::kConnectedSkip, kPolling},
-    Step{kRecovery, WorkerEvent::kRecovered, kPolling},
-    Step{kPolling, WorkerEvent::kFoundWork, kClaiming},
-    Step{kPolling, WorkerEvent::kFoundNothing, kBackoff},
-    Step{kBackoff, WorkerEvent::kIntervalComputed, kIdle},
-    Step{kIdle, WorkerEvent::kSleepElapsed, kConnecting},
-    Step{kClaiming, WorkerEvent::kClaimed, kProcessing},
-    Step{kClaiming, WorkerEvent::kClaimFailed, kPolling},
-    Step{kProcessing, WorkerEvent::kSucceeded, kReportingSuccess},
-    Step{kProcessing, WorkerEvent::kFailed, kReportingFailure},
-    Step{kProcessing, WorkerEvent::kSlotsFree, kPolling},
-    Step{kReportingSuccess, WorkerEvent::kReported, kPolling},
-    Step{kReportingFailure, WorkerEvent::kReported, kPolling},
-    Step{kErrorWait, WorkerEvent::kErrorWaitElapsed, kConnecting},
-    Step{kDraining, WorkerEvent::kDrained, kStopped},
+constexpr std::array kMoves = {
+    Move{kStartup, WorkerEvent::kStarted, kConnecting},
+    Move{kConnecting, WorkerEvent::kConnected, kRecovery},
+    Move{kConnecting, WorkerEvent::kConnectedSkip, kPolling},
+    Move{kRecovery, WorkerEvent::kRecovered, kPolling},
+    Move{kPolling, WorkerEvent::kFoundWork, kClaiming},
+    Move{kPolling, WorkerEvent::kFoundNothing, kBackoff},
+    Move{kBackoff, WorkerEvent::kIntervalComputed, kIdle},
+    Move{kIdle, WorkerEvent::kSleepElapsed, kConnecting},
+    Move{kClaiming, WorkerEvent::kClaimed, kProcessing},
+    Move{kClaiming, WorkerEvent::kClaimFailed, kPolling},
+    Move{kProcessing, WorkerEvent::kSucceeded, kReportingSuccess},
+    Move{kProcessing, WorkerEvent::kFailed, kReportingFailure},
+    Move{kProcessing, WorkerEvent::kSlotsFree, kPolling},
+    Move{kReportingSuccess, WorkerEvent::kReported, kPolling},
+    Move{kReportingFailure, WorkerEvent::kReported, kPolling},
+    Move{kErrorWait, WorkerEvent::kErrorWaitElapsed, kConnecting},
+    Move{kDraining, WorkerEvent::kDrained, kStopped},
 };
 
 constexpr bool IsRunning(WorkerState state) {
@@ -87,8 +87,8 @@ std::string_view WorkerEventName(WorkerEvent event) {
 std::optional<WorkerState> Next(WorkerState from, WorkerEvent event) {
     if (event == WorkerEvent::kBroke && IsRunning(from)) return kErrorWait;
     if (event == WorkerEvent::kStopRequested && IsRunning(from)) return kDraining;
-    for (const Step& step : kSteps) {
-        if (step.from == from && step.event == event) return step.to;
+    for (const Move& move : kMoves) {
+        if (move.from == from && move.event == event) return move.to;
     }
     return std::nullopt;
 }
