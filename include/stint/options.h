@@ -86,6 +86,9 @@ struct Options {
     std::vector<std::string> labels = {};  // carried: what tasks may require of a worker
     // At most so many attempts of a queue at once in this process; what is not named: up to slots.
     std::map<std::string, int> at_once_of_queue = {};
+    // Likewise of the attempts that need a resource: by its name, or by pattern as "host:*", then
+    // of each such name. Counts attempts, not units, and for this process only.
+    std::map<std::string, int> at_once_of_resource = {};
     std::vector<Probe> probes = {};  // resources that this process uses only while they work
     LeaseOptions lease = {};
     PollOptions poll = {};

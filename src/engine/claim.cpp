@@ -153,7 +153,8 @@ store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
     request.hinted = hinted && hints_pay_;
     if (settings_.withheld) request.withheld = settings_.withheld();
     LeaveRoom(request);
-    limited_ = !request.queue_room.empty() || !request.type_room.empty();
+    limited_ =
+        !request.queue_room.empty() || !request.type_room.empty() || !request.resource_room.empty();
     ++parts_.metrics.claims;
     base::TestPoint("claim.before");
     try {
@@ -171,9 +172,13 @@ store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
 
 // What is limited here and may not fill all of the claim.
 void Claimer::LeaveRoom(store::ClaimRequest& request) const {
-    if (settings_.queue_limits.empty() && settings_.type_limits.empty()) return;
+    if (settings_.queue_limits.empty() && settings_.type_limits.empty() &&
+        settings_.resource_limits.empty()) {
+        return;
+    }
     request.queue_room = settings_.queue_limits;
     request.type_room = settings_.type_limits;
+    request.resource_room = settings_.resource_limits;
     auto count = [](std::map<std::string, int>& room, const std::string& name) {
         auto found = room.find(name);
         if (found != room.end()) found->second = std::max(0, found->second - 1);
@@ -181,6 +186,9 @@ void Claimer::LeaveRoom(store::ClaimRequest& request) const {
     for (const AttemptPtr& attempt : attempts_.All()) {
         count(request.queue_room, attempt->lease.queue);
         count(request.type_room, attempt->lease.type);
+        for (const model::Need& need : attempt->lease.placement.needs) {
+            model::TakeRoom(request.resource_room, need.resource);
+        }
     }
 }
 

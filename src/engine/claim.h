@@ -25,6 +25,7 @@
 #include "engine/parts.h"
 #include "engine/registry.h"
 #include "engine/session.h"
+#include "model/room.h"
 
 namespace stint::engine {
 
@@ -36,6 +37,7 @@ public:
         Duration clear_for;  // how long to wait for an idle moment, for a suspect's sake
         std::vector<std::string> labels = {};
         std::map<std::string, int> queue_limits = {}, type_limits = {};  // held here at once
+        model::Room resource_limits = {};                                // likewise, of each
         std::function<std::vector<std::string>()> withheld = {};
     };
 

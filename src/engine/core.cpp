@@ -94,6 +94,7 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
            .labels = options.labels,
            .queue_limits = options.at_once_of_queue,
            .type_limits = given.registry.LimitsHere(),
+           .resource_limits = options.at_once_of_resource,
            .withheld = options.withheld}
       ),
       recoverer(parts, attempts, session, settler, hooks, options.state_dir, options.timeout_grace),

@@ -61,6 +61,29 @@ TEST(Offer, OfAFullQueueOrTypeNothingMoreIsClaimed) {
     EXPECT_EQ(rig.Drive(), 8) << "in the end all of them";
 }
 
+TEST(Offer, OfAFullResourceNothingMoreIsClaimedAndEachNameOfAPatternCountsByItself) {
+    Rig rig;
+    rig.options.slots = 16;
+    rig.options.at_once_of_resource = {{"host:*", 2}, {"host:slow", 1}};
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    for (int i = 0; i < 4; ++i) {
+        rig.Submit("t", {.needs = Needs{{"host:a", 1}}});
+        rig.Submit("t", {.needs = Needs{{"host:b", 3}}});
+        rig.Submit("t", {.needs = Needs{{"host:slow", 1}}});
+    }
+    rig.Submit("t", {.needs = Needs{{"gpu", 1}}});
+    rig.worker->ClaimOnce();
+    EXPECT_EQ(rig.worker->running(), 6) << "two of each host, one of the slow one, and the other";
+    rig.worker->ClaimOnce();
+    EXPECT_EQ(rig.worker->running(), 6) << "what is held here counts";
+    rig.worker->RunOneAttempt();
+    rig.worker->SettleOnce();
+    rig.worker->ClaimOnce();
+    EXPECT_EQ(rig.worker->running(), 6) << "the end of one is room for one";
+    EXPECT_EQ(rig.Drive(), 12) << "in the end all of them";
+}
+
 TEST(Offer, ALimitOfATypeOverAllIsMadeOnceAndThenTheOperators) {
     Rig rig;
     HandlerEntry few{.type = "few", .defaults = {}, .handler = [](Context&, std::string_view) {

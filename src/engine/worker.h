@@ -35,6 +35,7 @@
 #include "engine/metrics.h"
 #include "engine/registry.h"
 #include "model/lease.h"
+#include "model/room.h"
 #include "model/worker_state.h"
 #include "store/store.h"
 #include "wake/wake.h"
@@ -49,6 +50,7 @@ struct WorkerOptions {
     std::vector<std::string> queues = {};                     // served; empty = all
     std::vector<std::string> labels = {};                     // carried
     std::map<std::string, int> at_once_of_queue = {};         // at most so many of it at once here
+    model::Room at_once_of_resource = {};                     // likewise with each
     std::function<std::vector<std::string>()> withheld = {};  // resources not to be had from here
     model::LeasePolicy lease = {};
     PollOptions poll = {};

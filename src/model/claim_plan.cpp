@@ -106,6 +106,9 @@ std::vector<Obstacle> Obstacles(const WaitingLine& line, const Offer& offer) {
     room(offer.queue_room, line.queue);
     room(offer.type_room, line.type);
     for (const Need& need : line.needs) {
+        if (RoomOf(offer.resource_room, need.resource).value_or(1) <= 0) {
+            found.push_back({Condition::kNoRoom, need.resource, need.units});
+        }
         if (offer.withheld.contains(need.resource)) {
             found.push_back({Condition::kResourceWithheld, need.resource, need.units});
         }
@@ -157,6 +160,7 @@ std::string FullDetail(const Supply& there, const Obstacle& obstacle) {
 std::string Detail(const Obstacle& obstacle, const Offer& offer) {
     if (obstacle.condition == Condition::kLabelMissing) return "label " + Quoted(obstacle.about);
     if (obstacle.condition == Condition::kNoRoom) {
+        if (obstacle.units > 0) return "resource " + Quoted(obstacle.about);
         bool queue = offer.queue_room.contains(obstacle.about);
         return (queue ? "queue " : "type ") + Quoted(obstacle.about);
     }
@@ -302,6 +306,7 @@ private:
             Serve(offer_.leads[of.queue], of.tenant, WeightOf(*order, of.tenant));
         }
         for (const Need& need : of.needs) {
+            TakeRoom(offer_.resource_room, need.resource);
             auto supply = offer_.supplies.find(need.resource);
             if (supply == offer_.supplies.end()) continue;
             if (supply->second.units && !Planted(Bug::kClaimOverAdmits)) {

@@ -27,6 +27,7 @@
 
 #include "model/condition.h"
 #include "model/resource.h"
+#include "model/room.h"
 #include "model/share.h"
 
 namespace stint::model {
@@ -80,6 +81,7 @@ struct Offer {
     std::set<std::string> labels;
     std::set<std::string> withheld;
     std::map<std::string, int> queue_room, type_room;
+    Room resource_room;
     std::map<std::string, Supply> supplies;  // by name; what is missing is without limit
     std::map<std::string, QueueOrder> orders;
     std::map<std::string, Leads> leads;  // by queue, where it shares

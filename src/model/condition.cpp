@@ -30,7 +30,7 @@ constexpr std::array kWords = {
         "behind_in_order",
         "An earlier task of its order key is not over; it goes when that one is."},
     Words{"label_missing", "It requires a label that the worker does not carry."},
-    Words{"no_room", "The worker runs as many of its queue or type as it takes at once."},
+    Words{"no_room", "The worker runs as many of its queue, type or resource as it takes at once."},
     Words{"resource_withheld", "The worker's node cannot offer a resource that it needs."},
     Words{
         "resource_closed",

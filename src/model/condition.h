@@ -21,7 +21,7 @@ enum class Condition : std::uint8_t {
     kBehindInOrder,       // an earlier task of its order key is not over
     // Of these the claim's plan knows (model/claim_plan.h).
     kLabelMissing,      // it requires a label that the claimer does not carry
-    kNoRoom,            // the claimer has no room for more of its queue or type
+    kNoRoom,            // the claimer has no room for more of its queue, type or resource
     kResourceWithheld,  // the claimer's node cannot offer a resource that it needs
     kResourceClosed,    // a resource that it needs does not work, as tasks have found
     kRateLimited,       // so many have started with a resource that it has to wait

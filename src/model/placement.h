@@ -3,6 +3,7 @@
 
 #include <stint/result.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,19 @@ std::string ResourceName(std::string_view name);
 // "queue:" or "type:", if the name begins so: those resources limit queues and types, and each task
 // needs one unit of its own. Empty for the others.
 std::string_view ReservedPrefix(std::string_view name);
+
+// Of the patterns among the keys the one with the longest beginning of `name`; empty = none. Queues
+// and types are matched only by what names their whole prefix: "q*" is of no queue.
+template <class Resources>
+std::string PatternFor(const Resources& resources, std::string_view name) {
+    // No pattern is shorter than one byte and its star.
+    const std::size_t least = std::max<std::size_t>(ReservedPrefix(name).size(), 1);
+    for (std::size_t length = name.size(); length >= least; --length) {
+        std::string pattern = std::string(name.substr(0, length)) + '*';
+        if (resources.contains(pattern)) return pattern;
+    }
+    return {};
+}
 
 // By name, in lower case, each once; what was given twice needs the sum.
 Needs Canonical(Needs needs);

@@ -14,6 +14,7 @@
 #include "engine/hooks.h"
 #include "engine/store_failure.h"
 #include "model/placement.h"
+#include "model/room.h"
 #include "node/convert.h"
 #include "node/engine_impl.h"
 #include "node/make_wake.h"
@@ -34,6 +35,8 @@ engine::WorkerOptions Engine::Impl::MakeWorkerOptions() const {
     worker_options.queues = options.queues;
     worker_options.labels = model::CanonicalLabels(options.labels);
     worker_options.at_once_of_queue = options.at_once_of_queue;
+    worker_options.at_once_of_resource =
+        model::RoomFrom("at_once_of_resource", options.at_once_of_resource).value();
     if (probes) worker_options.withheld = [all = probes.get()] { return all->Withheld(); };
     worker_options.lease = node::ToModel(options.lease);
     worker_options.poll = options.poll;
@@ -111,6 +114,9 @@ void CheckOptions(const Options& options) {
             at_once,
             model::limits::kSlots
         ));
+    }
+    if (auto room = model::RoomFrom("at_once_of_resource", options.at_once_of_resource); !room) {
+        refuse(room.error().message);
     }
     if (auto lease = Validate(node::ToModel(options.lease)); !lease) refuse(lease.error().message);
     if (options.poll.min <= Duration::zero() || options.poll.max < options.poll.min) {

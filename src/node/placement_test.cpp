@@ -270,6 +270,33 @@ TEST(Limits, OfATypeAndAQueueHoldInOneWorker) {
     EXPECT_EQ(here.total + slow.total + other.total, 18);
 }
 
+TEST(Limits, OfAResourceHoldInOneWorkerForEachName) {
+    Options options = Quick();
+    options.at_once_of_resource = {{"Host:*", 1}, {"gpu", 2}};
+    Engine engine(options);
+    Meter a, b, gpu;
+    engine.Handle(kPlain, [&](Context&, const int& which) {
+        (which == 0 ? a : which == 1 ? b : gpu).Work();
+    });
+    std::vector<stint::Run<void>> runs;
+    for (int i = 0; i < 6; ++i) {
+        for (int which = 0; which < 3; ++which) {
+            SubmitOptions needs;
+            needs.needs = std::vector<ResourceNeed>{
+                {which == 0   ? "host:a"
+                 : which == 1 ? "host:b"
+                              : "GPU"}};
+            runs.push_back(engine.Submit(kPlain, which, needs).value());
+        }
+    }
+    engine.Start();
+    for (auto& run : runs) EXPECT_TRUE(run.WaitFor(30s));
+    EXPECT_EQ(a.most, 1);
+    EXPECT_EQ(b.most, 1);
+    EXPECT_LE(gpu.most, 2);
+    EXPECT_EQ(a.total + b.total + gpu.total, 18);
+}
+
 TEST(Labels, ATaskWaitsForAWorkerThatCarriesThem) {
     Options options = Quick();
     options.labels = {"linux", "eu"};
@@ -362,6 +389,21 @@ TEST(Placement, WhatCannotBeIsRefusedWithTheCure) {
     Options options = Quick();
     options.at_once_of_queue = {{"slow", -1}};
     EXPECT_THROW(Engine{options}, std::invalid_argument);
+    auto refused_room = [](std::map<std::string, int> room) {
+        Options wrong = Quick();
+        wrong.at_once_of_resource = std::move(room);
+        try {
+            Engine{wrong};
+        } catch (const std::invalid_argument& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    EXPECT_THAT(refused_room({{"gpu", -1}}), HasSubstr("at_once_of_resource of \"gpu\" is -1"));
+    EXPECT_THAT(refused_room({{"a b", 1}}), HasSubstr("at_once_of_resource is \"a b\""));
+    EXPECT_THAT(refused_room({{"*", 1}}), HasSubstr("host:*"));
+    EXPECT_THAT(refused_room({{"queue:slow", 1}}), HasSubstr("at_once_of_queue"));
+    EXPECT_THAT(refused_room({{"GPU", 1}, {"gpu", 2}}), HasSubstr("twice"));
     options = Quick();
     options.probes = {{.resource = "x", .check = HttpProbe{"https://example.org"}}};
     EXPECT_THROW(Engine{options}, std::invalid_argument);

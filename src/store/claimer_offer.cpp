@@ -11,6 +11,9 @@ Offer OfferOf(const ClaimRequest& request, Time now) {
     for (const std::string& name : request.withheld) offer.withheld.insert(ResourceName(name));
     offer.queue_room = request.queue_room;
     offer.type_room = request.type_room;
+    for (const auto& [name, left] : request.resource_room) {
+        offer.resource_room.emplace(ResourceName(name), left);
+    }
     return offer;
 }
 

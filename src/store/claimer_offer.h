@@ -10,7 +10,8 @@ namespace stint::store {
 // What the claimer has; not yet what there is.
 Offer OfferOf(const ClaimRequest& request, Time now);
 
-// Whether the claimer itself has asked for a plan.
+// Whether the claimer itself has asked for a plan. Room for resources concerns only what needs
+// some, which is planned anyway.
 inline bool HasRoomLimits(const ClaimRequest& request) {
     return !request.queue_room.empty() || !request.type_room.empty();
 }

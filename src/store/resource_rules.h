@@ -43,18 +43,7 @@ inline bool HasOwnSettings(const ResourceSettings& settings) {
     return settings.changed_at.has_value();
 }
 
-// Of the patterns among the keys the one with the longest beginning of `name`; empty = none. Queues
-// and types are matched only by what names their whole prefix: "q*" is of no queue.
-template <class Resources>
-std::string PatternFor(const Resources& resources, std::string_view name) {
-    // No pattern is shorter than one byte and its star.
-    const std::size_t least = std::max<std::size_t>(model::ReservedPrefix(name).size(), 1);
-    for (std::size_t length = name.size(); length >= least; --length) {
-        std::string pattern = std::string(name.substr(0, length)) + '*';
-        if (resources.contains(pattern)) return pattern;
-    }
-    return {};
-}
+using model::PatternFor;
 
 // The resources that stand for a queue and a type: whoever limits one, limits how many of its tasks
 // run at once.

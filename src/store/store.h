@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "model/condition.h"
+#include "model/room.h"
 #include "model/task.h"
 #include "model/worker_state.h"
 
@@ -138,6 +139,7 @@ struct ClaimRequest {
     std::vector<std::string> withheld;  // resources that this node cannot offer now
     // So many more of a queue or a type this worker takes; what is not named: up to the limit.
     std::map<std::string, int> queue_room, type_room;
+    model::Room resource_room;  // likewise of each resource, by name or pattern
     // Something is said to wait: a store that would first look whether anything does need not.
     bool hinted = false;
 };

@@ -262,6 +262,29 @@ TEST_P(Resources, WithheldOnesAndRoom) {
     EXPECT_THAT(ClaimMany(10, room), SizeIs(3));
 }
 
+TEST_P(Resources, RoomForEachNameOfAPattern) {
+    Limit("gpu", 5);
+    std::vector<TaskId> a, b, gpu;
+    for (int i = 0; i < 3; ++i) {
+        a.push_back(Make(Needing({{"host:a"}})));
+        b.push_back(Make(Needing({{"host:b"}})));
+        gpu.push_back(Make(Needing({{"gpu"}, {"host:c"}})));
+    }
+    TaskId plain = Make();
+    ClaimRequest room;
+    room.resource_room = {{"Host:*", 2}, {"host:b", 0}, {"gpu", 1}};
+    EXPECT_THAT(Why(a[0], room), ElementsAre(Condition::kEligible));
+    EXPECT_THAT(Why(a[2], room), ElementsAre(Condition::kNoRoom)) << "the two before it fill it";
+    EXPECT_THAT(Why(b[0], room), ElementsAre(Condition::kNoRoom));
+    EXPECT_THAT(Why(gpu[1], room), ElementsAre(Condition::kNoRoom));
+    room.session = Worker();
+    room.types = {"t"};
+    EXPECT_THAT(store.Explain(b[0], room).at(0).detail, HasSubstr("resource \"host:b\""));
+    EXPECT_THAT(TasksOf(ClaimMany(10, room)), UnorderedElementsAre(a[0], a[1], gpu[0], plain));
+    EXPECT_EQ(Held("gpu"), 1) << "the others have not touched it";
+    EXPECT_THAT(ClaimMany(10), SizeIs(6)) << "a worker without such limits takes the rest";
+}
+
 // ---- rates ----
 
 TEST_P(Resources, ARateIsKeptByAllTogether) {
@@ -592,6 +615,7 @@ TEST_P(Resources, EligibleIfAndOnlyIfTheNextClaimTakesIt) {
         if (seeded.Below(2) == 0) claimer.labels = {"big"};
         if (seeded.Below(3) == 0) claimer.withheld = {"b"};
         if (seeded.Below(3) == 0) claimer.type_room = {{"t", 2}};
+        if (seeded.Below(3) == 0) claimer.resource_room = {{"b", 1}};
         std::set<TaskId> eligible;
         for (TaskId task : tasks) {
             if (Why(task, claimer).front() == Condition::kEligible) eligible.insert(task);

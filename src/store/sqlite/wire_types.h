@@ -270,6 +270,7 @@ void Fields(A& a, ClaimRequest& x) {
       x.withheld,
       x.queue_room,
       x.type_room,
+      x.resource_room,
       x.hinted);
 }
 template <class A>
