@@ -347,6 +347,7 @@ std::vector<Explanation> Ops::PlanReasons(TaskId task, const ClaimRequest& reque
         }
     }
     PromoteDue(lanes);
+    Load(task, row);  // it may have become due just now
     Offer offer = OfferTo(request, lanes);
     Lines lines = LinesOf(lanes, claimer, offer, kExplainDepth);
     std::size_t all = 0;
