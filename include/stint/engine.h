@@ -251,6 +251,8 @@ public:
 
     // What is known of a task, whoever submitted it; kNotFound when there is none.
     Result<TaskInfo> Get(TaskId task);
+    // Stops a task, whoever submitted it, with all below it; kNotFound when there is none.
+    Result<Cancelled> Cancel(TaskId task, std::string_view reason = {});
     // The machines that have run workers on this store, and the workers themselves: those that run,
     // and for a day those that are over. Host name and process id are how an operator finds one.
     Result<std::vector<NodeInfo>> Nodes();

@@ -33,6 +33,7 @@
 #include <stint/ids.h>
 #include <stint/outcome.h>
 #include <stint/result.h>
+#include <stint/run.h>
 #include <stint/submit_options.h>
 #include <stint/task.h>
 #include <stint/time.h>
@@ -425,7 +426,7 @@ public:
     // this step has happened already. It goes on from there with the code that is deployed.
     Result<TaskId> Fork(TaskId task, std::string_view step, int occurrence = 1);
     // As any task: the flow, and what it has called.
-    Result<bool> Cancel(TaskId task, std::string_view reason = {});
+    Result<Cancelled> Cancel(TaskId task, std::string_view reason = {});
 
 private:
     std::shared_ptr<Body> body_;

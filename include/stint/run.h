@@ -14,6 +14,14 @@
 
 namespace stint {
 
+// What a cancel has done. True in a condition if it has stopped the task.
+struct Cancelled {
+    bool stopped = false;  // cancelled, or its worker is told to stop; false: it was over already
+    int descendants = 0;   // tasks below it that were stopped with it
+    explicit operator bool() const { return stopped; }
+    friend bool operator==(const Cancelled&, const Cancelled&) = default;
+};
+
 namespace detail {
 // Implemented by the engine; resolves when any process finishes the task.
 class Waiter {
@@ -25,7 +33,7 @@ public:
     virtual Result<std::string> Wait(
         TaskId task, std::optional<Duration> limit, std::stop_token stop
     ) = 0;
-    virtual Result<bool> Cancel(TaskId task, std::string_view reason) = 0;
+    virtual Result<Cancelled> Cancel(TaskId task, std::string_view reason) = 0;
 };
 }  // namespace detail
 
@@ -47,8 +55,12 @@ public:
         return Decode(waiter_->Wait(id_, limit, stop));
     }
 
-    // True: cancelled, or its worker is told to stop. False: it was already finished.
-    Result<bool> Cancel(std::string_view reason = {}) const { return waiter_->Cancel(id_, reason); }
+    // Cancels it, or has its worker told to stop it, with all tasks below it.
+    //     auto cancelled = run.Cancel("no longer needed");
+    //     if (cancelled && *cancelled) log("stopped, and {} below it", cancelled->descendants);
+    Result<Cancelled> Cancel(std::string_view reason = {}) const {
+        return waiter_->Cancel(id_, reason);
+    }
 
 private:
     static Result<Out> Decode(Result<std::string> answer) {

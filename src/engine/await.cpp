@@ -223,26 +223,26 @@ void Await::Hear(const wake::Hint& hint) {
     changed_.notify_all();
 }
 
-Result<bool> Await::Cancel(TaskId task, std::string_view reason) {
+Result<Cancelled> ToCancelled(TaskId task, const store::CancelReply& reply) {
+    if (reply.kind == store::CancelReply::Kind::kNotFound) {
+        return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
+    }
+    bool stopped = reply.kind != store::CancelReply::Kind::kAlreadyTerminal;
+    return Cancelled{.stopped = stopped, .descendants = reply.descendants};
+}
+
+Result<Cancelled> Await::Cancel(TaskId task, std::string_view reason) {
     Inside inside(*this);
     if (!inside) return Closed();
     try {
         auto replies = store_.Cancel(std::span(&task, 1), "host", reason);
         CHECK(replies.size() == 1);
-        switch (replies.front().kind) {
-            case store::CancelReply::Kind::kNotFound:
-                return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
-            case store::CancelReply::Kind::kAlreadyTerminal:
-                return false;
-            case store::CancelReply::Kind::kCancelled: {
-                wake::Hint hint{wake::Hint::Kind::kTaskFinished, {}, task};
-                wake_.Signal(std::span(&hint, 1));
-                return true;
-            }
-            case store::CancelReply::Kind::kRequested:
-                return true;
+        const store::CancelReply& reply = replies.front();
+        if (reply.kind == store::CancelReply::Kind::kCancelled) {
+            wake::Hint hint{wake::Hint::Kind::kTaskFinished, {}, task};
+            wake_.Signal(std::span(&hint, 1));
         }
-        return true;
+        return ToCancelled(task, reply);
     } catch (const std::exception& error) {
         return StoreFailure(error);
     }

@@ -21,6 +21,9 @@
 
 namespace stint::engine {
 
+// What a store's answer to a cancel of this task means to a program.
+Result<Cancelled> ToCancelled(TaskId task, const store::CancelReply& reply);
+
 class Await final : public detail::Waiter {
 public:
     Await(
@@ -38,7 +41,7 @@ public:
     // Outlasts an unreachable store; kUnavailable only when the limit ends while it is away.
     Result<std::string> Wait(TaskId task, std::optional<Duration> limit, std::stop_token stop)
         override;
-    Result<bool> Cancel(TaskId task, std::string_view reason) override;
+    Result<Cancelled> Cancel(TaskId task, std::string_view reason) override;
 
     int waiting() const;
     // The store is about to go: ends all waits with kUnavailable and refuses new ones. Handles may

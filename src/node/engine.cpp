@@ -322,6 +322,10 @@ Result<TaskInfo> Engine::Get(TaskId task) {
     });
 }
 
+Result<Cancelled> Engine::Cancel(TaskId task, std::string_view reason) {
+    return impl_->waiter->Cancel(task, reason);
+}
+
 Result<std::vector<NodeInfo>> Engine::Nodes() {
     return Ask([&]() -> Result<std::vector<NodeInfo>> { return AllPublic(impl_->store->Nodes()); });
 }

@@ -140,13 +140,9 @@ Result<TaskId> Flows::Fork(TaskId task, std::string_view step, int occurrence) {
     });
 }
 
-Result<bool> Flows::Cancel(TaskId task, std::string_view reason) {
-    return Try([&]() -> Result<bool> {
-        auto reply = body_->store.Cancel({&task, 1}, "engine", reason).front();
-        if (reply.kind == store::CancelReply::Kind::kNotFound) {
-            return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
-        }
-        return reply.kind != store::CancelReply::Kind::kAlreadyTerminal;
+Result<Cancelled> Flows::Cancel(TaskId task, std::string_view reason) {
+    return Try([&] {
+        return engine::ToCancelled(task, body_->store.Cancel({&task, 1}, "engine", reason).front());
     });
 }
 

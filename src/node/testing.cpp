@@ -57,7 +57,7 @@ struct TestEngine::Impl : detail::Waiter {
 
     bool Done(TaskId task) override { return !engine.impl().store->Finished({&task, 1}).empty(); }
     Result<std::string> Wait(TaskId task, std::optional<Duration> limit, std::stop_token) override;
-    Result<bool> Cancel(TaskId task, std::string_view reason) override;
+    Result<Cancelled> Cancel(TaskId task, std::string_view reason) override;
 };
 
 std::unique_ptr<Engine::Impl> TestEngine::Impl::MakeEngine() {
@@ -200,12 +200,9 @@ Result<std::string> TestEngine::Impl::Wait(
     return Error{Code::kFailed, end_state.error ? end_state.error->message : end_state.reason};
 }
 
-Result<bool> TestEngine::Impl::Cancel(TaskId task, std::string_view reason) {
-    auto reply = engine.impl().store->Cancel({&task, 1}, "test", reason).front();
-    if (reply.kind == store::CancelReply::Kind::kNotFound) {
-        return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
-    }
-    return reply.kind != store::CancelReply::Kind::kAlreadyTerminal;
+Result<Cancelled> TestEngine::Impl::Cancel(TaskId task, std::string_view reason) {
+    auto replies = engine.impl().store->Cancel({&task, 1}, "test", reason);
+    return engine::ToCancelled(task, replies.front());
 }
 
 TestEngine::TestEngine(TestOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
