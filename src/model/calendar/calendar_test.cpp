@@ -1,4 +1,4 @@
-// Instants against a walker that looks at every minute, in many zones, over both changes of clocks.
+// Expressions, zones, and both changes of clocks by example; walker_test.cpp has them at random.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -283,152 +283,21 @@ TEST(Occurrences, ATimeThatComesTwiceIsTakenAsDeclared) {
     );
 }
 
-// The model: looks at every minute of the real time line.
-class Walker {
-public:
-    Walker(const Cron& cron, const Zone& zone, ClockChangePolicy policy)
-        : cron_(cron), zone_(zone), policy_(policy) {}
-
-    std::vector<Instant> Between(Instant from, Instant to) const {
-        std::vector<Instant> found;
-        for (Instant at = from; at < to; at += 1min) {
-            if (Happens(at)) found.push_back(at);
-        }
-        return found;
-    }
-
-private:
-    Local LocalAt(Instant at) const { return zone_.At(at).ToLocal(at); }
-
-    bool Happens(Instant at) const {
-        Local local = LocalAt(at);
-        bool matches = cron_.Matches(local);
-        if (cron_.every_hour()) return matches;
-        Local previous = LocalAt(at - 1min);
-        if (policy_.gap == GapPolicy::kEndOfGap && local - previous > 1min) {
-            for (Local missed = previous + 1min; missed < local; missed += 1min) {
-                matches = matches || cron_.Matches(missed);
-            }
-        }
-        if (!matches || policy_.fold == FoldPolicy::kBoth) return matches;
-        bool comes_again = false, came_before = false;
-        for (auto away = 1min; away <= 26h; away += 1min) {
-            comes_again = comes_again || LocalAt(at + away) == local;
-            came_before = came_before || LocalAt(at - away) == local;
-            if (away > 3h && !comes_again && !came_before) break;
-        }
-        return policy_.fold == FoldPolicy::kFirst ? !came_before : !comes_again;
-    }
-
-    const Cron& cron_;
-    const Zone& zone_;
-    ClockChangePolicy policy_;
-};
-
-std::string RandomField(base::Random& random, int low, int high) {
-    auto number = [&] {
-        return std::to_string(
-            low + static_cast<int>(random.Below(static_cast<std::uint64_t>(high - low) + 1))
-        );
+TEST(Occurrences, TimesThatClocksJumpOverAreFound) {
+    Zone berlin = ZoneOf("Europe/Berlin");
+    auto gap = [&](const char* cron, Instant after, Instant until) {
+        return NextInGap(Cron::Parse(cron).value(), berlin, after, until);
     };
-    switch (random.Below(7)) {
-        case 0:
-            return number();
-        case 1:
-            return number() + "," + number();
-        case 2:
-            return number() + "-" + number();
-        case 3:
-            return "*/" + std::to_string(
-                              1 + random.Below(std::min<std::uint64_t>(
-                                      12, static_cast<std::uint64_t>(high - low)
-                                  ))
-                          );
-        case 4:
-            return number() + "-" + number() + "/" + std::to_string(1 + random.Below(5));
-        default:
-            return "*";
-    }
-}
-
-std::string RandomCron(base::Random& random) {
-    std::string day = RandomField(random, 1, 31), weekday = RandomField(random, 0, 7);
-    if (random.Below(8) == 0)
-        day = std::vector<std::string>{"L", "LW", "L-3", "15W", "?"}[random.Below(5)];
-    if (random.Below(8) == 0)
-        weekday = std::vector<std::string>{"FRI#2", "MONL", "?", "SAT-TUE"}[random.Below(4)];
-    return RandomField(random, 0, 59) + " " + RandomField(random, 0, 23) + " " + day + " " +
-           RandomField(random, 1, 12) + " " + weekday;
-}
-
-constexpr std::array kZones = {
-    "Europe/Berlin",
-    "America/New_York",
-    "America/St_Johns",
-    "Australia/Lord_Howe",
-    "Asia/Kathmandu",
-    "Africa/Casablanca",
-    "Pacific/Apia",
-    "America/Sao_Paulo",
-    "Asia/Tehran",
-    "Antarctica/Troll"};
-
-TEST(Occurrences, AreThoseOfAWalkerOverEveryMinute) {
-    base::SeededRandom random(20261116);
-    int compared = 0;
-    for (int i = 0; i < 400; ++i) {
-        Zone zone = ZoneOf(kZones[random.Below(kZones.size())]);
-        // Around a change of clocks, where there is one: that is where errors live.
-        Instant from =
-            Utc(1995 + static_cast<int>(random.Below(60)), 1 + static_cast<int>(random.Below(12)), 1
-            );
-        ZonePeriod period = zone.At(from);
-        if (period.end < Utc(2090, 1, 1))
-            from = std::chrono::floor<std::chrono::minutes>(period.end) - 36h;
-        Instant to = from + days{4};
-        auto cron = Cron::Parse(RandomCron(random));
-        if (!cron) continue;
-        ClockChangePolicy policy{
-            static_cast<GapPolicy>(random.Below(2)), static_cast<FoldPolicy>(random.Below(3))};
-        std::vector<Instant> found;
-        Instant at = from - Seconds{1};
-        while (auto next = NextOccurrence(*cron, zone, policy, at)) {
-            if (next->at >= to) break;
-            found.push_back(at = next->at);
-        }
-        ASSERT_EQ(found, Walker(*cron, zone, policy).Between(from, to))
-            << cron->text() << " in " << zone.name() << " from "
-            << Text(zone.At(from).ToLocal(from)) << " policy " << static_cast<int>(policy.gap)
-            << static_cast<int>(policy.fold);
-        compared += static_cast<int>(found.size());
-    }
-    EXPECT_GT(compared, 1'000);
-}
-
-TEST(Occurrences, OfRandomExpressionsMatchAndGrow) {
-    base::SeededRandom random(7);
-    Zone zone = ZoneOf("America/New_York");
-    int parsed = 0;
-    for (int i = 0; i < 10'000; ++i) {
-        auto cron = Cron::Parse(RandomCron(random));
-        if (!cron) {
-            EXPECT_THAT(cron.error().message, HasSubstr("never happens"));
-            continue;
-        }
-        ++parsed;
-        Instant at =
-            Utc(2000, 1, 1) + Seconds{static_cast<std::int64_t>(random.Below(2'000'000'000))};
-        for (int k = 0; k < 3; ++k) {
-            auto next = NextOccurrence(*cron, zone, {}, at);
-            ASSERT_TRUE(next.has_value()) << cron->text();
-            ASSERT_GT(next->at, at) << cron->text();
-            if (next->oddity != Occurrence::Oddity::kMoved) {
-                ASSERT_TRUE(cron->Matches(next->local)) << cron->text();
-            }
-            at = next->at;
-        }
-    }
-    EXPECT_GT(parsed, 9'000);
+    Instant change = Utc(2026, 3, 29, 1);
+    auto found = gap("30 2 * * *", Utc(2026, 1, 1), Utc(2026, 6, 1));
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->at, change);
+    EXPECT_EQ(Text(found->local), "2026-03-29 02:30:00");
+    EXPECT_TRUE(gap("30 2 * * *", Utc(2026, 1, 1), change));
+    EXPECT_FALSE(gap("30 2 * * *", Utc(2026, 1, 1), change - 1s));
+    EXPECT_FALSE(gap("30 2 * * *", change, Utc(2026, 12, 1)));
+    EXPECT_FALSE(gap("0 3 * * *", Utc(2026, 1, 1), Utc(2026, 6, 1)));
+    EXPECT_FALSE(NextInGap(Cron::Parse("30 2 * * *").value(), Zone(), Utc(2026, 1, 1), change));
 }
 
 }  // namespace

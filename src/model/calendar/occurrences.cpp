@@ -86,4 +86,24 @@ std::optional<Occurrence> NextOccurrence(
     return std::nullopt;
 }
 
+std::optional<Occurrence> NextInGap(
+    const Cron& cron, const Zone& zone, Instant after, Instant until
+) {
+    ZonePeriod period = zone.At(after);
+    for (int i = 0; i < kPeriodsMax && period.end <= until; ++i) {
+        Instant change = period.end;
+        ZonePeriod next = zone.At(change);
+        if (next.begin < change) break;  // the last one
+        Local from = period.ToLocal(change), to = next.ToLocal(change);
+        if (from < to) {
+            auto missed = cron.Next(from - Seconds{1});
+            if (missed && *missed < to) {
+                return Occurrence{change, *missed, Occurrence::Oddity::kMoved};
+            }
+        }
+        period = next;
+    }
+    return std::nullopt;
+}
+
 }  // namespace stint::model

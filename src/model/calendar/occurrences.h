@@ -42,4 +42,10 @@ std::optional<Occurrence> NextOccurrence(
     const Cron& cron, const Zone& zone, ClockChangePolicy policy, Instant after
 );
 
+// The first change of clocks after `after` and not after `until` that jumps over a time of the
+// expression, whatever the policy: `at` is the end of the gap, `local` the first time that is lost.
+std::optional<Occurrence> NextInGap(
+    const Cron& cron, const Zone& zone, Instant after, Instant until
+);
+
 }  // namespace stint::model
