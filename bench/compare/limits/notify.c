@@ -85,7 +85,7 @@ int main(int count, char** arguments) {
     if (pthread_create(&listener, NULL, Listen, &run) != 0) return 1;
     while (!atomic_load(&run.listening)) nanosleep(&gap, NULL);
     for (int i = 0; i < run.samples; ++i) {
-        char statement[160];
+        char statement[512];
         snprintf(statement, sizeof statement,
                  "WITH x AS (INSERT INTO told(payload) VALUES ('" INPUT "') RETURNING 1) "
                  "SELECT pg_notify('compare', '%d') FROM x", i);
