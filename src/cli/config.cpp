@@ -1,5 +1,6 @@
 // stint config show [--origin]
 #include "cli/program.h"
+#include "model/time_text.h"
 #include "node/open_store.h"
 
 namespace stint::cli {
@@ -9,6 +10,33 @@ namespace {
 struct ConfigOptions {
     bool origin = false;
 };
+
+base::OrderedJson AddProbes(const node::Config& config, bool origin, Listing& listing) {
+    base::OrderedJson probes = base::OrderedJson::array();
+    for (const node::ProbeSetting& setting : config.probes()) {
+        const Probe& probe = setting.probe;
+        std::string every = model::FormatDuration(probe.every);
+        std::vector<Cell> row = {
+            {fmt::format("probe.{}", setting.name)},
+            {fmt::format(
+                "{} {}, every {}, decides {}", setting.kind, setting.target, every, probe.resource
+            )}};
+        if (origin) row.push_back({setting.origin, Tint::kFaint});
+        listing.rows.push_back(std::move(row));
+        probes.push_back(
+            {{"name", setting.name},
+             {"resource", probe.resource},
+             {"kind", setting.kind},
+             {"target", setting.target},
+             {"every", every},
+             {"timeout", model::FormatDuration(probe.timeout)},
+             {"fail_after", probe.fail_after},
+             {"pass_after", probe.pass_after},
+             {"origin", setting.origin}}
+        );
+    }
+    return probes;
+}
 
 int ShowConfig(Invocation& invocation, const ConfigOptions& options) {
     Listing listing;
@@ -36,6 +64,7 @@ int ShowConfig(Invocation& invocation, const ConfigOptions& options) {
         );
     }
     listing.extra["commands"] = commands;
+    listing.extra["probes"] = AddProbes(invocation.config(), options.origin, listing);
     listing.extra["files"] = invocation.config().files_read();
     invocation.out().Print(listing);
     return kOk;

@@ -21,7 +21,9 @@ struct HelpOptions {
 std::string EnvironmentPage() {
     std::string page = "Environment variables, with the default in parentheses\n\n";
     auto entry = [&](std::string_view name, std::string_view help) {
-        page += fmt::format("  {:26}{}\n", name, help);
+        // A long name has a line of its own.
+        std::string gap = name.size() < 26 ? "" : fmt::format("\n{:28}", "");
+        page += fmt::format("  {:26}{}{}\n", name, gap, help);
     };
     for (const node::SettingSpec& spec : node::SettingSpecs()) {
         std::string fallback = spec.fallback.empty() ? "" : fmt::format(" ({})", spec.fallback);

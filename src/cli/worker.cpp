@@ -47,6 +47,11 @@ stint::Options EngineOptions(const Invocation& invocation) {
     }
     options.queues = config.Names("worker.queues");
     options.labels = config.Names("worker.labels");
+    options.at_once_of_queue = config.Limits("worker.at_once_of_queue");
+    options.at_once_of_resource = config.Limits("worker.at_once_of_resource");
+    for (const node::ProbeSetting& setting : config.probes()) {
+        options.probes.push_back(setting.probe);
+    }
     options.lease = config.Lease("worker.lease");
     options.poll.max = config.Time("worker.poll_max");
     options.poll.min = std::min(options.poll.min, options.poll.max);
@@ -196,6 +201,8 @@ int StartWorker(Invocation& invocation, const StartOptions& start) {
             like.queues = options.queues;
             like.types = types;
             like.labels = model::CanonicalLabels(options.labels);
+            like.queue_room = options.at_once_of_queue;
+            like.resource_room = options.at_once_of_resource;
             watch.emplace(node::Client::Of(engine), std::move(like));
         }
         int status = engine.RunUntilSignal();
@@ -308,6 +315,18 @@ void DefineStart(Syntax& syntax, StartOptions& options) {
     syntax.Setting("--slots", "worker.slots", "N", "tasks running at once (8)");
     syntax.Setting(
         "--prefetch", "worker.prefetch", "N", "tasks claimed ahead of free slots (auto)"
+    );
+    syntax.Setting(
+        "--at-once-of-queue",
+        "worker.at_once_of_queue",
+        "Q=N",
+        "at most N of queue Q at once here; several with commas"
+    );
+    syntax.Setting(
+        "--at-once-of-resource",
+        "worker.at_once_of_resource",
+        "R=N",
+        "likewise of resource R, or of each name of host:*"
     );
     syntax.Setting("--lease", "worker.lease", "PRESET", "default, brisk, patient, or a duration");
     syntax.Setting("--poll-max", "worker.poll_max", "DURATION", "longest pause when idle (5s)");

@@ -96,6 +96,24 @@ TEST_F(ClientTest, IdleLooksAtDueWorkOfTheGivenQueuesAndTypes) {
     EXPECT_TRUE(Idle({}, {}));
 }
 
+TEST_F(ClientTest, IdleLeavesWhatTheWorkerTakesNoneOf) {
+    auto left = [&](std::map<std::string, int> queues, std::map<std::string, int> resources) {
+        ClaimRequest worker;
+        worker.queue_room = std::move(queues);
+        worker.resource_room = std::move(resources);
+        IdleLook look = client_.LookIdle(worker);
+        return !look.idle ? "busy" : look.left.empty() ? "nothing" : look.left[0].condition;
+    };
+    model::NewTask needs = Request("a");
+    needs.needs = model::Needs{{"host:a", 1}};
+    Submit(needs);
+    Submit(needs);
+    EXPECT_EQ(left({{"q", 1}}, {{"host:*", 1}}), "busy") << "room comes back";
+    EXPECT_EQ(left({{"q", 0}}, {}), "no_room");
+    EXPECT_EQ(left({}, {{"host:*", 0}}), "no_room");
+    EXPECT_EQ(left({}, {{"host:*", 0}, {"host:a", 1}}), "busy");
+}
+
 TEST_F(ClientTest, IdleLeavesWhatNeedsTheHelpOfOthers) {
     using Words = std::vector<std::string>;
     auto over = [&](TaskId task) { client_.Cancel({&task, 1}, "t", ""); };

@@ -9,6 +9,7 @@
 #include "base/nearest.h"
 #include "base/result.h"
 #include "model/lease.h"
+#include "model/room.h"
 #include "model/time_text.h"
 #include "node/config_file.h"
 
@@ -51,6 +52,18 @@ constexpr SettingSpec kSpecs[] = {
      SettingKind::kNames,
      "",
      "labels carried, with commas"},
+    {"worker.at_once_of_queue",
+     "STINT_WORKER_AT_ONCE_OF_QUEUE",
+     "",
+     SettingKind::kQueueLimits,
+     "",
+     "of a queue at once here: slow=2,mail=4"},
+    {"worker.at_once_of_resource",
+     "STINT_WORKER_AT_ONCE_OF_RESOURCE",
+     "",
+     SettingKind::kResourceLimits,
+     "",
+     "of a resource at once here: gpu=1,host:*=2"},
     {"worker.lease",
      "STINT_WORKER_LEASE",
      "default",
@@ -182,11 +195,18 @@ Result<void> CheckValue(const SettingSpec& spec, std::string_view value) {
         }
         case SettingKind::kChoice:
             return CheckChoice(spec, value);
+        case SettingKind::kQueueLimits:
+        case SettingKind::kResourceLimits: {
+            auto limits = ParseLimits(value, spec.kind);
+            if (!limits) return limits.error();
+            return {};
+        }
     }
     return {};
 }
 
-// Which of the files' keys are settings; anything else but [task.*] is a mistake worth naming.
+// Which of the files' keys are settings; anything else but [task.*] and [probe.*] is a mistake
+// worth naming.
 Result<void> TakeFileSettings(
     const ConfigFile& file, std::map<std::string, Setting, std::less<>>& settings
 ) {
@@ -267,6 +287,12 @@ Result<Config> Config::Load(const ConfigSources& sources) {
                 config.commands_.push_back(std::move(command));
             }
         }
+        for (ProbeSetting& probe : file->probes) {
+            auto same = [&](const ProbeSetting& known) { return known.name == probe.name; };
+            if (std::ranges::none_of(config.probes_, same)) {
+                config.probes_.push_back(std::move(probe));
+            }
+        }
         config.files_read_.push_back(file->label);
     }
     for (const SettingSpec& spec : kSpecs) {
@@ -307,6 +333,38 @@ std::vector<std::string> Config::Names(std::string_view key) const {
 
 LeaseOptions Config::Lease(std::string_view key) const {
     return ParseLease(Text(key)).value();
+}
+
+std::map<std::string, int> Config::Limits(std::string_view key) const {
+    return ParseLimits(Text(key), FindSpec(key)->kind).value();
+}
+
+Result<std::map<std::string, int>> ParseLimits(std::string_view text, SettingKind kind) {
+    std::map<std::string, int> limits;
+    for (const std::string& entry : SplitNames(text)) {
+        std::size_t split = entry.rfind('=');
+        std::string name = entry.substr(0, split);
+        auto number = ParseNumber(split == entry.npos ? "" : entry.substr(split + 1));
+        if (!number || name.empty()) {
+            return MakeError(
+                Code::kInvalid, "\"{}\" is not NAME=NUMBER; write it such as slow=2", entry
+            );
+        }
+        if (*number < 0 || *number > model::limits::kSlots) {
+            return MakeError(
+                Code::kInvalid,
+                "\"{}\" has {}; it must be between 0 (none of it) and {}",
+                entry,
+                *number,
+                model::limits::kSlots
+            );
+        }
+        if (!limits.emplace(name, static_cast<int>(*number)).second) {
+            return MakeError(Code::kInvalid, "\"{}\" is named twice; keep one of them", name);
+        }
+    }
+    if (kind == SettingKind::kResourceLimits) return model::RoomFrom("name", limits);
+    return limits;
 }
 
 Result<LeaseOptions> ParseLease(std::string_view text) {

@@ -3,7 +3,8 @@
 //
 //     flag > STINT_* > ./stint.toml > $XDG_CONFIG_HOME/stint/config.toml > /etc/stint/config.toml
 //
-// and the commands that a worker runs as tasks ([task.NAME] in the files).
+// and the commands that a worker runs as tasks ([task.NAME] in the files), and what it probes
+// ([probe.NAME]).
 #pragma once
 
 #include <stint/options.h>
@@ -34,6 +35,8 @@ enum class SettingKind : std::uint8_t {
     kNames,
     kLease,
     kChoice,
+    kQueueLimits,     // "slow=2,mail=4"; a table in the files
+    kResourceLimits,  // the same, also by pattern: "host:*=2"
 };
 
 struct SettingSpec {
@@ -67,6 +70,15 @@ struct CommandTask {
     std::string origin;  // the file that declares it
 };
 
+// [probe.NAME]: whether a resource works, seen from the worker.
+struct ProbeSetting {
+    std::string name;  // what it decides, unless `resource` says another
+    std::string kind;  // "tcp", "http", "command"
+    std::string target;
+    Probe probe;
+    std::string origin;  // the file that declares it
+};
+
 // Where to look. Tests give their own.
 struct ConfigSources {
     struct File {
@@ -95,18 +107,24 @@ public:
     Duration Time(std::string_view key) const;
     std::vector<std::string> Names(std::string_view key) const;
     LeaseOptions Lease(std::string_view key) const;
+    std::map<std::string, int> Limits(std::string_view key) const;
 
     const std::vector<CommandTask>& commands() const { return commands_; }
+    const std::vector<ProbeSetting>& probes() const { return probes_; }
     const std::vector<std::string>& files_read() const { return files_read_; }
 
 private:
     std::map<std::string, Setting, std::less<>> settings_;
     std::vector<CommandTask> commands_;
+    std::vector<ProbeSetting> probes_;
     std::vector<std::string> files_read_;
 };
 
 // "default", "brisk", "patient", or a duration from which heartbeat and self-stop follow.
 Result<LeaseOptions> ParseLease(std::string_view text);
+
+// "slow=2,mail=4"; the message names the entry and the cure.
+Result<std::map<std::string, int>> ParseLimits(std::string_view text, SettingKind kind);
 
 // "64Mi", "2Gi", "1000": bytes.
 Result<std::uint64_t> ParseSize(std::string_view text);

@@ -4,6 +4,7 @@
 #include <toml++/toml.h>
 
 #include <array>
+#include <charconv>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -13,12 +14,37 @@
 #include "base/result.h"
 #include "model/needs.h"
 #include "model/time_text.h"
+#include "services/probe_checks.h"
 
 namespace stint::node {
 
 namespace {
 
 using base::MakeError;
+
+bool IsLimits(std::string_view key) {
+    return key == "worker.at_once_of_queue" || key == "worker.at_once_of_resource";
+}
+
+template <class T, class Target>
+Result<void> Store(Result<T> value, Target& target) {
+    if (!value) return value.error();
+    target = std::move(*value);
+    return {};
+}
+
+// "db:5432", "[::1]:5432"
+std::optional<TcpProbe> ParseHostPort(std::string_view text) {
+    std::size_t colon = text.rfind(':');
+    if (colon == text.npos) return std::nullopt;
+    std::string_view host = text.substr(0, colon), digits = text.substr(colon + 1);
+    if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+    int port = 0;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    bool number = error == std::errc{} && end == digits.data() + digits.size();
+    if (host.empty() || !number || port < 1 || port > 65535) return std::nullopt;
+    return TcpProbe{std::string(host), port};
+}
 
 struct Reader {
     ConfigFile file;
@@ -36,6 +62,12 @@ struct Reader {
 
     Result<std::vector<std::string>> Strings(std::string_view key, const toml::node& node) const;
     Result<void> TakeSettings(const toml::table& table, const std::string& prefix);
+    Result<void> TakeLimits(const toml::table& table, const std::string& name);
+    Result<void> TakeProbes(const toml::table& table);
+    Result<void> TakeProbeMember(
+        std::string_view key, const toml::node& node, ProbeSetting& setting
+    ) const;
+    Result<void> TakeTarget(const toml::table& table, ProbeSetting& setting) const;
     Result<void> TakeTasks(const toml::table& table, const std::string& prefix);
     Result<void> TakeTask(const toml::table& table, const std::string& name);
     Result<void> TakeMember(std::string_view key, const toml::node& node, CommandTask& task) const;
@@ -94,6 +126,12 @@ Result<void> Reader::TakeSettings(const toml::table& table, const std::string& p
             const toml::table* tasks = node.as_table();
             if (tasks == nullptr) return Wrong(node, "task must be tables: [task.NAME]");
             if (auto ok = TakeTasks(*tasks, ""); !ok) return ok;
+        } else if (prefix.empty() && name == "probe") {
+            const toml::table* probes = node.as_table();
+            if (probes == nullptr) return Wrong(node, "probe must be tables: [probe.NAME]");
+            if (auto ok = TakeProbes(*probes); !ok) return ok;
+        } else if (IsLimits(name) && node.is_table()) {
+            if (auto ok = TakeLimits(*node.as_table(), name); !ok) return ok;
         } else if (const toml::table* inner = node.as_table()) {
             if (auto ok = TakeSettings(*inner, name + "."); !ok) return ok;
         } else if (node.is_array()) {
@@ -108,6 +146,40 @@ Result<void> Reader::TakeSettings(const toml::table& table, const std::string& p
         } else {
             return Wrong(node, "{} must be a string, a whole number or an array of strings", name);
         }
+    }
+    return {};
+}
+
+// One line per name; the setting itself is all of them.
+Result<void> Reader::TakeLimits(const toml::table& table, const std::string& name) {
+    std::vector<std::string> limits;
+    for (auto&& [key, node] : table) {
+        auto number = Number(fmt::format("{}: \"{}\"", name, key.str()), node);
+        if (!number) return number.error();
+        limits.push_back(fmt::format("{}={}", key.str(), *number));
+    }
+    file.settings.push_back({name, fmt::format("{}", fmt::join(limits, ",")), Where(table)});
+    return {};
+}
+
+Result<void> Reader::TakeProbes(const toml::table& table) {
+    for (auto&& [key, node] : table) {
+        ProbeSetting setting;
+        setting.name = std::string(key.str());
+        setting.origin = Where(node);
+        setting.probe.resource = setting.name;
+        const toml::table* members = node.as_table();
+        if (members == nullptr) {
+            return Wrong(node, "probe.{0} must be a table: [probe.{0}]", setting.name);
+        }
+        for (auto&& [member, value] : *members) {
+            if (auto ok = TakeProbeMember(member.str(), value, setting); !ok) return ok;
+        }
+        if (auto ok = TakeTarget(*members, setting); !ok) return ok;
+        if (auto ok = services::ValidateProbe(setting.probe); !ok) {
+            return Wrong(node, "probe.{}: {}", setting.name, ok.error().message);
+        }
+        file.probes.push_back(std::move(setting));
     }
     return {};
 }
@@ -153,13 +225,6 @@ Result<void> Reader::TakeTask(const toml::table& table, const std::string& name)
         return Wrong(table, "task.{}: {}", name, valid.error().message);
     }
     file.commands.push_back(std::move(task));
-    return {};
-}
-
-template <class T, class Target>
-Result<void> Store(Result<T> value, Target& target) {
-    if (!value) return value.error();
-    target = std::move(*value);
     return {};
 }
 
@@ -214,6 +279,71 @@ Result<void> Reader::TakeMember(std::string_view key, const toml::node& node, Co
         near.empty() ? fmt::format("the keys are {}", fmt::join(kKeys, ", "))
                      : fmt::format("did you mean \"{}\"?", near)
     );
+}
+
+Result<void> Reader::TakeProbeMember(
+    std::string_view key, const toml::node& node, ProbeSetting& setting
+) const {
+    if (key == "target") return {};  // its form depends on the kind
+    std::string name = fmt::format("probe.{}: {}", setting.name, key);
+    if (key == "kind") return Store(Text(name, node), setting.kind);
+    if (key == "resource") return Store(Text(name, node), setting.probe.resource);
+    if (key == "every") return Store(Time(name, node), setting.probe.every);
+    if (key == "timeout") return Store(Time(name, node), setting.probe.timeout);
+    if (key == "fail_after") return Store(Number(name, node), setting.probe.fail_after);
+    if (key == "pass_after") return Store(Number(name, node), setting.probe.pass_after);
+    constexpr std::array<std::string_view, 7> kKeys = {
+        "kind", "target", "resource", "every", "timeout", "fail_after", "pass_after"};
+    auto near = base::Nearest(key, kKeys);
+    return Wrong(
+        node,
+        "probe.{}: unknown key \"{}\"; {}",
+        setting.name,
+        key,
+        near.empty() ? fmt::format("the keys are {}", fmt::join(kKeys, ", "))
+                     : fmt::format("did you mean \"{}\"?", near)
+    );
+}
+
+Result<void> Reader::TakeTarget(const toml::table& table, ProbeSetting& setting) const {
+    std::string name = fmt::format("probe.{}: target", setting.name);
+    const toml::node* target = table.get("target");
+    if (setting.kind != "tcp" && setting.kind != "http" && setting.kind != "command") {
+        return Wrong(
+            table,
+            "probe.{}: kind is \"{}\"; it must be tcp, http or command",
+            setting.name,
+            setting.kind
+        );
+    }
+    if (target == nullptr) {
+        return Wrong(
+            table,
+            "{} is missing; it is \"host:port\" for tcp, a URL for http, [\"program\", "
+            "\"argument\"] for command",
+            name
+        );
+    }
+    if (setting.kind == "command") {
+        auto words = Strings(name, *target);
+        if (!words) return words.error();
+        setting.target = fmt::format("{}", fmt::join(*words, " "));
+        setting.probe.check = CommandProbe{std::move(*words)};
+        return {};
+    }
+    if (auto ok = Store(Text(name, *target), setting.target); !ok) return ok;
+    if (setting.kind == "http") {
+        setting.probe.check = HttpProbe{setting.target};
+        return {};
+    }
+    auto tcp = ParseHostPort(setting.target);
+    if (!tcp) {
+        return Wrong(
+            *target, "{} is \"{}\"; write host:port, such as db:5432", name, setting.target
+        );
+    }
+    setting.probe.check = *tcp;
+    return {};
 }
 
 Result<void> Reader::TakeNeeds(const toml::node& node, CommandTask& task) const {

@@ -20,6 +20,7 @@ struct ConfigFile {
     std::string label;  // its path, as given
     std::vector<Entry> settings;
     std::vector<CommandTask> commands;
+    std::vector<ProbeSetting> probes;
 };
 
 // kInvalid, with file and line, for what is not TOML or not a setting's form.

@@ -16,6 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 class ConfigTest : public testing::Test {
 protected:
@@ -165,6 +166,124 @@ TEST_F(ConfigTest, StrongerFileDefinesACommand) {
     Config config = Load({{strong}, {weak}}).value();
     ASSERT_EQ(config.commands().size(), 2u);
     EXPECT_EQ(config.commands()[0].command[0], "strong");
+}
+
+TEST_F(ConfigTest, LimitsAreTablesInFilesAndListsElsewhere) {
+    auto file = Write("l.toml", R"(
+[worker.at_once_of_queue]
+slow = 2
+mail = 0
+
+[worker.at_once_of_resource]
+"host:*" = 3
+GPU = 1
+)");
+    Config config = Load({{file}}).value();
+    EXPECT_THAT(
+        config.Limits("worker.at_once_of_queue"), ElementsAre(Pair("mail", 0), Pair("slow", 2))
+    );
+    EXPECT_THAT(
+        config.Limits("worker.at_once_of_resource"), ElementsAre(Pair("gpu", 1), Pair("host:*", 3))
+    );
+    EXPECT_EQ(config.Get("worker.at_once_of_queue").value, "mail=0,slow=2");
+    EXPECT_EQ(config.Get("worker.at_once_of_queue").origin, file.string());
+    EXPECT_TRUE(Load({}).value().Limits("worker.at_once_of_queue").empty());
+    environment_["STINT_WORKER_AT_ONCE_OF_RESOURCE"] = "host:*=7, disk=1";
+    EXPECT_THAT(
+        Load({{file}}).value().Limits("worker.at_once_of_resource"),
+        ElementsAre(Pair("disk", 1), Pair("host:*", 7))
+    ) << "the stronger one, as a whole";
+    auto list = Write("a.toml", "worker.at_once_of_queue = ['slow=2']\n");
+    EXPECT_THAT(
+        Load({{list}}).value().Limits("worker.at_once_of_queue"), ElementsAre(Pair("slow", 2))
+    );
+}
+
+TEST_F(ConfigTest, LimitsThatCannotBeAreRefusedWithTheCure) {
+    const std::string queue = "[worker.at_once_of_queue]\n";
+    const std::string resource = "[worker.at_once_of_resource]\n";
+    EXPECT_THAT(
+        Problem(queue + "slow = 'two'\n"),
+        HasSubstr("bad.toml:2: worker.at_once_of_queue: \"slow\" must be a whole number")
+    );
+    EXPECT_THAT(Problem(queue + "slow = -1\n"), HasSubstr("not negative"));
+    EXPECT_THAT(
+        Problem(queue + "slow = 5000\n"),
+        HasSubstr("worker.at_once_of_queue: \"slow=5000\" has 5000; it must be between 0")
+    );
+    EXPECT_THAT(Problem("worker.at_once_of_queue = 'slow'\n"), HasSubstr("such as slow=2"));
+    EXPECT_THAT(
+        Problem("worker.at_once_of_queue = 'a=1,a=2'\n"), HasSubstr("\"a\" is named twice")
+    );
+    EXPECT_THAT(Problem(resource + "'a b' = 1\n"), HasSubstr("name is \"a b\"; use letters"));
+    EXPECT_THAT(Problem(resource + "'*' = 1\n"), HasSubstr("such as host:*"));
+    EXPECT_THAT(Problem(resource + "'queue:slow' = 1\n"), HasSubstr("at_once_of_queue"));
+    EXPECT_THAT(Problem(resource + "gpu = 1\nGPU = 2\n"), HasSubstr("twice"));
+}
+
+TEST_F(ConfigTest, ProbesAreTables) {
+    auto file = Write("p.toml", R"(
+[probe.ollama]
+kind = "http"
+target = "http://127.0.0.1:11434/"
+every = "10s"
+
+[probe.directory]
+kind = "tcp"
+target = "[::1]:389"
+resource = "ldap"
+timeout = "500ms"
+fail_after = 3
+pass_after = 2
+
+[probe.gpu]
+kind = "command"
+target = ["nvidia-smi", "-L"]
+)");
+    auto weak = Write("w.toml", "[probe.gpu]\nkind = 'tcp'\ntarget = 'gpu:1'\n");
+    Config config = Load({{file}, {weak}}).value();
+    ASSERT_EQ(config.probes().size(), 3u);
+    std::map<std::string, ProbeSetting> probes;
+    for (const ProbeSetting& one : config.probes()) probes[one.name] = one;
+    EXPECT_EQ(std::get<HttpProbe>(probes.at("ollama").probe.check).url, "http://127.0.0.1:11434/");
+    EXPECT_EQ(probes.at("ollama").probe.resource, "ollama");
+    EXPECT_EQ(probes.at("ollama").probe.every, 10s);
+    const Probe& ldap = probes.at("directory").probe;
+    EXPECT_EQ(ldap.resource, "ldap");
+    EXPECT_EQ(std::get<TcpProbe>(ldap.check).host, "::1");
+    EXPECT_EQ(std::get<TcpProbe>(ldap.check).port, 389);
+    EXPECT_EQ(ldap.timeout, 500ms);
+    EXPECT_EQ(ldap.fail_after, 3);
+    EXPECT_EQ(ldap.pass_after, 2);
+    EXPECT_THAT(
+        std::get<CommandProbe>(probes.at("gpu").probe.check).argv, ElementsAre("nvidia-smi", "-L")
+    ) << "the stronger file";
+    EXPECT_THAT(probes.at("gpu").origin, HasSubstr("p.toml:"));
+}
+
+TEST_F(ConfigTest, ProbesThatCannotBeAreRefusedWithTheCure) {
+    const std::string x = "[probe.x]\n", tcp = x + "kind = 'tcp'\n";
+    EXPECT_THAT(Problem("probe = 3\n"), HasSubstr("[probe.NAME]"));
+    EXPECT_THAT(Problem("[probe]\nx = 1\n"), HasSubstr("[probe.x]"));
+    EXPECT_THAT(Problem(x), HasSubstr("probe.x: kind is \"\"; it must be tcp, http or command"));
+    EXPECT_THAT(Problem(x + "kind = 'ping'\n"), HasSubstr("kind is \"ping\""));
+    EXPECT_THAT(Problem(tcp), HasSubstr("probe.x: target is missing"));
+    EXPECT_THAT(
+        Problem(tcp + "target = 'db'\n"),
+        HasSubstr("bad.toml:3: probe.x: target is \"db\"; write host:port")
+    );
+    EXPECT_THAT(Problem(tcp + "target = 'db:0'\n"), HasSubstr("write host:port"));
+    EXPECT_THAT(Problem(x + "kind = 'http'\ntarget = 'https://a'\n"), HasSubstr("curl"));
+    EXPECT_THAT(Problem(x + "kind = 'command'\ntarget = 'a b'\n"), HasSubstr("array of strings"));
+    EXPECT_THAT(Problem(x + "kind = 'command'\ntarget = []\n"), HasSubstr("probe.x: "));
+    EXPECT_THAT(Problem(tcp + "target = 'a:1'\nevery = 5\n"), HasSubstr("probe.x: every must be"));
+    EXPECT_THAT(Problem(tcp + "target = 'a:1'\nevery = '1ms'\n"), HasSubstr("at least 10 ms"));
+    EXPECT_THAT(Problem(tcp + "target = 'a:1'\nfail_after = 0\n"), HasSubstr("at least 1"));
+    EXPECT_THAT(Problem(tcp + "target = 'a:1'\nresource = 'a b'\n"), HasSubstr("\"a b\""));
+    EXPECT_THAT(
+        Problem(tcp + "target = 'a:1'\nevry = '5s'\n"),
+        HasSubstr("probe.x: unknown key \"evry\"; did you mean \"every\"?")
+    );
 }
 
 TEST(ConfigText, SizesAndLeases) {

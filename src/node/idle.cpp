@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -138,10 +139,20 @@ private:
         claimer.queues = {task.queue};
         claimer.types = {task.type};
         claimer.labels = worker_.labels;
+        claimer.queue_room = OnlyNone(worker_.queue_room);
+        claimer.resource_room = OnlyNone(worker_.resource_room);
         for (store::Explanation& why : store_.Explain(task.id, claimer)) {
             if (!PassesByItself(task, why.condition)) return std::move(why);
         }
         return std::nullopt;
+    }
+
+    // Room comes back as tasks end, but not where the worker takes none at all.
+    static std::map<std::string, int> OnlyNone(std::map<std::string, int> room) {
+        for (auto& [name, left] : room) {
+            if (left > 0) left = std::numeric_limits<int>::max();
+        }
+        return room;
     }
 
     bool PassesByItself(const TaskRecord& task, Condition condition) {
@@ -150,7 +161,6 @@ private:
             case Condition::kNotWaiting:  // it was taken since
             case Condition::kSuspectMustBeAlone:
             case Condition::kSessionNotLive:  // a worker that is meant here opens a new one
-            case Condition::kNoRoom:
             case Condition::kResourceWithheld:
             case Condition::kRateLimited:
                 return true;
@@ -166,6 +176,7 @@ private:
             case Condition::kCancelRequested:
             case Condition::kBehindInOrder:
             case Condition::kLabelMissing:
+            case Condition::kNoRoom:  // at all: see OnlyNone
                 return false;
         }
         return false;

@@ -27,7 +27,8 @@ struct IdleLook {
 // while are the same), that wait for other tasks or for the outside, and those that somebody has to
 // help: a paused queue, a label that `worker` does not carry, more units than a resource has.
 //
-// Of `worker` the queues, types (none = all) and labels count. Throws what the store throws.
+// Of `worker` the queues, types (none = all) and labels count, and of what it has no room at all.
+// Throws what the store throws.
 IdleLook LookIdle(store::Store& store, const store::ClaimRequest& worker);
 
 }  // namespace stint::node

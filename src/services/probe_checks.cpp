@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "engine/isolate/command.h"
+#include "model/placement.h"
 
 namespace stint::services {
 
@@ -29,6 +30,7 @@ using engine::isolate::Fd;
 constexpr std::size_t kStatusLine = 4096;
 constexpr std::size_t kOutputShown = 256;
 constexpr Duration kCommandGrace = std::chrono::milliseconds{200};
+constexpr Duration kShortestInterval = std::chrono::milliseconds{10};
 
 std::string ErrorText(int number) {
     return std::generic_category().message(number);
@@ -267,6 +269,26 @@ struct Check {
 
 Result<void> CheckOfProbe(const Probe& probe) {
     return std::visit(Check{}, probe.check);
+}
+
+Result<void> ValidateProbe(const Probe& probe) {
+    auto wrong = [&](std::string_view why) {
+        return base::MakeError(
+            Code::kInvalid, "the probe of resource {}: {}", base::Quoted(probe.resource), why
+        );
+    };
+    if (auto name = model::ValidateResourceName("resource", probe.resource, false); !name) {
+        return wrong(name.error().message);
+    }
+    if (probe.every < kShortestInterval) {
+        return wrong(fmt::format("every is {} ms; it must be at least 10 ms", probe.every.count()));
+    }
+    if (probe.timeout <= Duration::zero()) return wrong("timeout must be positive");
+    if (probe.fail_after < 1 || probe.pass_after < 1) {
+        return wrong("fail_after and pass_after must be at least 1");
+    }
+    if (auto good = CheckOfProbe(probe); !good) return wrong(good.error().message);
+    return {};
 }
 
 Result<void> RunProbe(const Probe& probe, std::stop_token stop) {

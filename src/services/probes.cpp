@@ -16,27 +16,7 @@ namespace stint::services {
 namespace {
 
 constexpr std::size_t kMostProbes = 100;
-constexpr Duration kShortestInterval = std::chrono::milliseconds{10};
 constexpr Duration kStopGrace = std::chrono::seconds{1};
-
-void CheckProbe(const Probe& probe) {
-    auto refuse = [&](const std::string& why) {
-        throw std::invalid_argument(
-            fmt::format("the probe of resource {}: {}", base::Quoted(probe.resource), why)
-        );
-    };
-    if (auto name = model::ValidateResourceName("resource", probe.resource, false); !name) {
-        refuse(name.error().message);
-    }
-    if (probe.every < kShortestInterval) {
-        refuse(fmt::format("every is {} ms; it must be at least 10 ms", probe.every.count()));
-    }
-    if (probe.timeout <= Duration::zero()) refuse("timeout must be positive");
-    if (probe.fail_after < 1 || probe.pass_after < 1) {
-        refuse("fail_after and pass_after must be at least 1");
-    }
-    if (auto good = CheckOfProbe(probe); !good) refuse(good.error().message);
-}
 
 }  // namespace
 
@@ -99,7 +79,9 @@ Probes::Probes(base::Clock& clock, base::Logger log, std::vector<Probe> probes)
         );
     }
     for (Probe& probe : probes) {
-        CheckProbe(probe);
+        if (auto valid = ValidateProbe(probe); !valid) {
+            throw std::invalid_argument(valid.error().message);
+        }
         probe.resource = model::ResourceName(probe.resource);
         watched_.push_back(std::make_shared<Watched>(std::move(probe), clock_, log_));
     }

@@ -222,6 +222,22 @@ class Configuration(CliCase):
         (self.home / "stint.toml").write_text('[task.x]\ncommand = "rm -rf /"\n')
         self.assertIn("no shell is involved", self.run_stint("version", code=2).err)
 
+    def test_limits_and_probes_are_shown(self):
+        (self.home / "stint.toml").write_text(
+            '[worker.at_once_of_queue]\nslow = 2\n[worker.at_once_of_resource]\n"host:*" = 3\n'
+            '[probe.ldap]\nkind = "tcp"\ntarget = "ldap.example.org:389"\nevery = "10s"\n')
+        settings = self.settings()
+        self.assertEqual(settings["worker.at_once_of_queue"], ("slow=2", "stint.toml"))
+        self.assertEqual(settings["worker.at_once_of_resource"], ("host:*=3", "stint.toml"))
+        answer = self.run_stint("config", "show", "--origin")
+        self.assertRegex(answer.out, r"probe\.ldap +tcp ldap\.example\.org:389, every 10s, decides ldap "
+                                     r"+stint\.toml:5")
+        probe = self.run_stint("config", "show", "-o", "json").json()["probes"][0]
+        self.assertEqual((probe["name"], probe["resource"], probe["kind"], probe["every"]),
+                         ("ldap", "ldap", "tcp", "10s"))
+        answer = self.run_stint("worker", "start", "--at-once-of-queue", "slow", code=2)
+        self.assertIn('--at-once-of-queue: "slow" is not NAME=NUMBER', answer.err)
+
     def test_named_file_must_exist(self):
         self.assertIn("none.toml", self.run_stint("version", "--config", "none.toml", code=2).err)
 

@@ -57,6 +57,31 @@ class Builtins(CliCase):
         self.assertIn("brisk", self.work("--lease", "soon", code=2).err)
 
 
+class Offers(CliCase):
+    def test_a_command_probe_decides_whether_a_task_that_needs_the_resource_runs(self):
+        ready = self.home / "gpu-is-ready"
+        (self.home / "stint.toml").write_text(
+            f'[probe.gpu]\nkind = "command"\ntarget = ["test", "-e", "{ready}"]\nevery = "20ms"\n')
+        waits = self.submit("echo", "1", "--need", "gpu")
+        free = self.submit("echo", "2")
+        worker = self.start_stint("worker", "start", "--poll-max", "50ms")
+        self.await_true(lambda: self.task(free)["state"] == "complete", "what needs nothing runs")
+        self.assertEqual(self.task(waits)["state"], "open")
+        ready.touch()
+        self.await_true(lambda: self.task(waits)["state"] == "complete", "the probe has succeeded")
+        self.assertIsNone(worker.poll())
+
+    def test_what_a_worker_takes_none_of_is_left(self):
+        held = [self.submit("echo", "1", "--queue", "slow"), self.submit("echo", "2", "--need", "host:a")]
+        free = self.submit("echo", "3", "--need", "host:b")
+        answer = self.work("--at-once-of-queue", "slow=0", "--at-once-of-resource", "host:*=0,host:b=1")
+        self.assertEqual(self.task(free)["state"], "complete")
+        self.assertEqual([self.task(one)["state"] for one in held], ["open", "open"])
+        self.assertRegex(answer.err, r'left 1: no_room\..*resource "host:a"')
+        self.work()
+        self.assertEqual([self.task(one)["state"] for one in held], ["complete", "complete"])
+
+
 class Commands(CliCase):
     def declare(self, text):
         (self.home / "stint.toml").write_text(text)
