@@ -22,6 +22,7 @@ int Run(int argc, char** argv) {
     AddFlow(program);
     AddWorker(program);
     AddStore(program);
+    AddDoctor(program);
     AddBench(program);
     AddConfig(program);
     AddVersion(program);

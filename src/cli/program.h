@@ -95,6 +95,7 @@ void AddFlow(Program& program);
 void AddWorkflow(Program& program);
 void AddWorker(Program& program);
 void AddStore(Program& program);
+void AddDoctor(Program& program);
 void AddBench(Program& program);
 void AddConfig(Program& program);
 void AddVersion(Program& program);

@@ -19,7 +19,7 @@ COMMANDS = [
     "event", "event publish", "event list", "event show", "event match", "workflow", "workflow put",
     "workflow list", "workflow get", "workflow remove", "workflow joins", "flow", "flow list",
     "flow show", "flow signal", "flow cancel", "flow fork", "demo workflow", "worker", "worker start",
-    "worker list", "store", "store migrate", "store check", "store info", "bench",
+    "worker list", "store", "store migrate", "store check", "store info", "doctor", "bench",
     "resource", "resource list", "resource show", "resource set", "resource remove", "resource open",
     "resource close", "task why", "queue why", "demo", "demo fanout", "demo throttle", "demo schedule",
     "bench drain", "bench submit", "bench latency", "bench openloop", "bench backlog", "bench pinned",
