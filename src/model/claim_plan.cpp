@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/planted_bug.h"
 #include "base/result.h"
@@ -77,6 +78,12 @@ const QueueOrder* OrderOf(
     auto own = orders.find(queue);
     if (own == orders.end()) own = orders.find("*");
     return own == orders.end() ? nullptr : &own->second;
+}
+
+int LookAt(const std::map<std::string, QueueOrder>& orders, const std::string& queue, int wanted) {
+    const QueueOrder* order = OrderOf(orders, queue);
+    bool ages = order != nullptr && order->aging > Duration::zero();
+    return ages ? std::max(wanted, limits::kAgingDepth) : wanted;
 }
 
 int WeightOf(const QueueOrder& order, TenantId tenant) {
@@ -198,32 +205,49 @@ namespace {
 class Planner {
 public:
     Planner(std::span<const WaitingLine> lines, Offer offer)
-        : lines_(lines), offer_(std::move(offer)), next_(lines.size(), 0) {
+        : lines_(lines), offer_(std::move(offer)), next_(lines.size(), 0), ranks_(lines.size()) {
         plan_.left.resize(lines.size());
         for (std::size_t i = 0; i < lines.size(); ++i) {
             if (!lines[i].waiting.empty()) open_.push_back(i);
+            const QueueOrder* order = OrderOf(offer_.orders, lines[i].queue);
+            if (order != nullptr && order->aging > Duration::zero()) RankByAge(i);
         }
     }
 
     ClaimPlan Make(int limit) {
         while (static_cast<int>(plan_.picks.size()) < limit) {
-            std::optional<std::size_t> best = Best();
+            std::optional<Turn> best = Best();
             if (!best) break;
-            std::vector<Obstacle> obstacles = Obstacles(lines_[*best], offer_);
+            std::vector<Obstacle> obstacles = Obstacles(lines_[best->line], offer_);
             if (obstacles.empty()) {
                 Take(*best);
                 continue;
             }
             // What there is only becomes less: it stays out for the rest of the plan.
-            KeepFor(*best, obstacles);
-            plan_.left[*best] = std::move(obstacles);
-            Close(*best);
+            KeepFor(best->line, obstacles);
+            plan_.left[best->line] = std::move(obstacles);
+            Close(best->line);
         }
         return std::move(plan_);
     }
 
 private:
-    const Waiter& Head(std::size_t line) const { return lines_[line].waiting[next_[line]]; }
+    struct Turn {
+        std::size_t line = 0;
+        double had = 0;  // by its tenant then
+    };
+    using Contests = std::map<std::string_view, Contest>;
+
+    void RankByAge(std::size_t line) {
+        const std::vector<Waiter>& waiting = lines_[line].waiting;
+        ranks_[line].resize(waiting.size());
+        std::iota(ranks_[line].begin(), ranks_[line].end(), std::size_t{0});
+        std::ranges::stable_sort(ranks_[line], {}, [&](std::size_t i) { return waiting[i].since; });
+    }
+    std::size_t HeadAt(std::size_t line) const {
+        return ranks_[line].empty() ? next_[line] : ranks_[line][next_[line]];
+    }
+    const Waiter& Head(std::size_t line) const { return lines_[line].waiting[HeadAt(line)]; }
 
     int Priority(std::size_t line) const {
         const WaitingLine& of = lines_[line];
@@ -237,36 +261,66 @@ private:
         return order != nullptr && order->fair ? order : nullptr;
     }
 
-    double Lead(std::size_t line) const {
-        if (SharedBy(line) == nullptr) return 0;
-        auto leads = offer_.leads.find(lines_[line].queue);
-        return leads == offer_.leads.end() ? 0 : LeadOf(leads->second, lines_[line].tenant);
-    }
-
     // Of each queue the line whose turn it is; of those the one whose head came first.
-    std::optional<std::size_t> Best() const {
-        int priority = -1;
+    std::optional<Turn> Best() const {
+        const std::vector<std::size_t> first = FirstByPriority();
+        const Contests contests = ContestsOf(first);
         std::map<std::string_view, std::size_t> turns;
-        for (std::size_t line : open_) {
-            int own = Priority(line);
-            if (own < priority) continue;
-            if (own > priority) turns.clear();
-            priority = own;
+        for (std::size_t line : first) {
             auto [turn, is_new] = turns.emplace(lines_[line].queue, line);
-            if (!is_new && Before(line, turn->second)) turn->second = line;
+            if (!is_new && Before(contests, line, turn->second)) turn->second = line;
         }
         std::optional<std::size_t> best;
         for (const auto& [queue, line] : turns) {
             if (!best || Head(line).position < Head(*best).position) best = line;
         }
-        return best;
+        if (!best) return std::nullopt;
+        return Turn{*best, HadAfter(contests, *best)};
     }
 
-    bool Before(std::size_t a, std::size_t b) const {
-        double lead = Lead(a);
-        double other = Lead(b);
-        if (lead != other) return lead < other;
+    std::vector<std::size_t> FirstByPriority() const {
+        std::vector<std::size_t> first;
+        int priority = -1;
+        for (std::size_t line : open_) {
+            int own = Priority(line);
+            if (own < priority) continue;
+            if (own > priority) first.clear();
+            priority = own;
+            first.push_back(line);
+        }
+        return first;
+    }
+
+    Contests ContestsOf(std::span<const std::size_t> lines) const {
+        static const Leads none;
+        Contests contests;
+        for (std::size_t line : lines) {
+            const QueueOrder* order = SharedBy(line);
+            if (order == nullptr) continue;
+            const WaitingLine& of = lines_[line];
+            auto leads = offer_.leads.find(of.queue);
+            auto contest = contests.try_emplace(
+                of.queue, Contest(leads == offer_.leads.end() ? none : leads->second)
+            );
+            contest.first->second.Enter(of.tenant, WeightOf(*order, of.tenant));
+        }
+        return contests;
+    }
+
+    // Of one queue.
+    bool Before(const Contests& contests, std::size_t a, std::size_t b) const {
+        if (auto contest = contests.find(lines_[a].queue); contest != contests.end()) {
+            if (contest->second.Before(lines_[a].tenant, lines_[b].tenant)) return true;
+            if (contest->second.Before(lines_[b].tenant, lines_[a].tenant)) return false;
+        }
         return Head(a).position < Head(b).position;
+    }
+
+    double HadAfter(const Contests& contests, std::size_t line) const {
+        auto contest = contests.find(lines_[line].queue);
+        if (contest == contests.end()) return 0;
+        const TenantId tenant = lines_[line].tenant;
+        return contest->second.Had(tenant) + 1.0 / std::max(WeightOf(*SharedBy(line), tenant), 1);
     }
 
     // What it lacks is kept for it when it has waited long enough, if only that keeps it. Only for
@@ -289,12 +343,13 @@ private:
         }
     }
 
-    void Take(std::size_t line) {
+    void Take(const Turn& turn) {
+        const std::size_t line = turn.line;
         const WaitingLine& of = lines_[line];
         if (of.look_only) {
             plan_.passed_over = true;
         } else {
-            plan_.picks.push_back({line, next_[line]});
+            plan_.picks.push_back({line, HeadAt(line), turn.had});
         }
         auto less = [](std::map<std::string, int>& rooms, const std::string& name) {
             auto room = rooms.find(name);
@@ -302,9 +357,7 @@ private:
         };
         less(offer_.queue_room, of.queue);
         less(offer_.type_room, of.type);
-        if (const QueueOrder* order = SharedBy(line)) {
-            Serve(offer_.leads[of.queue], of.tenant, WeightOf(*order, of.tenant));
-        }
+        if (SharedBy(line) != nullptr) Give(offer_.leads[of.queue], of.tenant, turn.had);
         for (const Need& need : of.needs) {
             TakeRoom(offer_.resource_room, need.resource);
             auto supply = offer_.supplies.find(need.resource);
@@ -325,6 +378,8 @@ private:
     std::span<const WaitingLine> lines_;
     Offer offer_;
     std::vector<std::size_t> next_;  // per line: how many of it were taken
+    // Per line: in which order, where that is not their place.
+    std::vector<std::vector<std::size_t>> ranks_;
     std::vector<std::size_t> open_;
     ClaimPlan plan_;
 };

@@ -3,8 +3,9 @@
 // Tasks wait in lines: those of one line differ only in their place. The plan takes from the heads
 // of the lines, one task after the other: by priority, with age added to it where the queue asks
 // for that; within a priority of a queue the tenant whose turn it is (model/share.h), where the
-// queue shares; then by place. A line whose next task cannot have what it needs is left, and the
-// others go on.
+// queue shares; then by place. Where age counts, the head of a line is who has waited longest: one
+// that comes back to its place has not waited yet. A line whose next task cannot have what it needs
+// is left, and the others go on.
 //
 // So that a task that needs several units, or several resources, is not passed for ever by those
 // that need less: the first in this order that has waited for limits::kKeepAfter and lacks nothing
@@ -109,7 +110,10 @@ struct ClaimPlan {
     struct Pick {
         std::size_t line = 0;
         std::size_t waiter = 0;  // within it
-        friend bool operator==(const Pick&, const Pick&) = default;
+        double had = 0;          // by its tenant then, where the queue is shared: for Give()
+        friend bool operator==(const Pick& a, const Pick& b) {
+            return a.line == b.line && a.waiter == b.waiter;
+        }
     };
     std::vector<Pick> picks;
     // Per line: why it was left while something waited in it. Empty: it was not.
@@ -119,6 +123,10 @@ struct ClaimPlan {
     std::size_t Taken(std::size_t line) const;
 };
 ClaimPlan PlanClaim(std::span<const WaitingLine> lines, Offer offer, int limit);
+
+// How many of a line have to be looked at: where age counts, who has waited longest may stand behind
+// others.
+int LookAt(const std::map<std::string, QueueOrder>& orders, const std::string& queue, int wanted);
 
 // The order that holds for a queue.
 const QueueOrder* OrderOf(

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/random.h"
 #include "model/limits.h"
@@ -215,7 +216,7 @@ TEST(ClaimPlan, OneSlotIsSharedOverTime) {
                 ClaimPlan plan = PlanClaim(lines, offer, 1);
                 ASSERT_EQ(plan.picks.size(), 1U);
                 WaitingLine& line = lines[plan.picks[0].line];
-                Serve(offer.leads["q"], line.tenant, WeightOf(order, line.tenant));
+                Give(offer.leads["q"], line.tenant, plan.picks[0].had);
                 ++served[line.tenant];
                 line.waiting.erase(line.waiting.begin());
             }
@@ -242,17 +243,93 @@ TEST(ClaimPlan, OneSlotIsSharedOverTime) {
     }
 }
 
-TEST(Shares, AreForgottenWhenTheyMatterNoMore) {
+// Tenants whose tasks go first anyway, because of their priority, and tenants that only some
+// workers can serve: what they are given costs nobody else a turn. Two kinds of worker with one
+// slot each, whose types overlap or do not, and an urgent tenant, all at random.
+TEST(ClaimPlan, NobodyStarvesWhoeverElseIsServed) {
+    base::SeededRandom random(8);
+    for (int round = 0; round < 100; ++round) {
+        Offer offer{.now = kNow};
+        QueueOrder& order = offer.orders["q"];
+        order.fair = true;
+        std::int64_t position = 0;
+        std::vector<WaitingLine> lines;
+        for (int tenant = 1; tenant <= 4; ++tenant) {
+            WaitingLine line = Line(5, {});
+            line.tenant = TenantId(tenant);
+            line.type = tenant <= 2 ? "a" : "b";
+            order.weights[line.tenant] = 1 + static_cast<int>(random.Below(3));
+            for (int k = 0; k < 3; ++k) line.waiting.push_back({++position, kNow});
+            lines.push_back(line);
+        }
+        const std::vector<std::set<std::string>> workers = {
+            {"a"},
+            random.Below(2) == 0 ? std::set<std::string>{"b"} : std::set<std::string>{"a", "b"}};
+        const std::uint64_t urgent = 3 + 2 * random.Below(3);  // every so many turns of both
+        std::map<TenantId, int> served;
+        for (std::uint64_t turn = 0; turn < 400; ++turn) {
+            std::vector<WaitingLine> seen;
+            std::vector<std::size_t> which;
+            for (std::size_t i = 0; i < lines.size(); ++i) {
+                if (!workers[turn % 2].contains(lines[i].type)) continue;
+                seen.push_back(lines[i]);
+                which.push_back(i);
+            }
+            if (turn % urgent == 0) {
+                WaitingLine line = Line(9, {++position});
+                line.tenant = TenantId(random.Below(2) == 0 ? 9 : 4);
+                seen.push_back(line);
+            }
+            ClaimPlan plan = PlanClaim(seen, offer, 1);
+            ASSERT_EQ(plan.picks.size(), 1U);
+            const ClaimPlan::Pick& pick = plan.picks[0];
+            Give(offer.leads["q"], seen[pick.line].tenant, pick.had);
+            if (pick.line >= which.size()) continue;
+            WaitingLine& line = lines[which[pick.line]];
+            ++served[line.tenant];
+            line.waiting.erase(line.waiting.begin());
+            line.waiting.push_back({++position, kNow});
+        }
+        // Those that are always served by the same workers have their shares of what these serve.
+        for (auto [a, b] : {std::pair(1, 2), std::pair(3, 4)}) {
+            const bool mixed = b == 4;  // it is also the urgent one at times
+            double one = static_cast<double>(served[TenantId(a)]) / order.weights[TenantId(a)];
+            double two = static_cast<double>(served[TenantId(b)]) / order.weights[TenantId(b)];
+            ASSERT_GT(std::min(one, two), 0) << "round " << round << ", " << a << " and " << b;
+            if (!mixed && workers[1].size() == 1) {
+                ASSERT_NEAR(one, two, 2.0) << "round " << round;
+            }
+        }
+    }
+}
+
+TEST(Shares, WhoHadNothingToDoHasSavedNothingUp) {
+    Leads leads{{TenantId(1), 1000.0}, {TenantId(2), 3.0}};
+    Contest contest(leads);
+    contest.Enter(TenantId(1), 1);
+    contest.Enter(TenantId(2), 1);
+    contest.Enter(TenantId(3), 1);
+    EXPECT_TRUE(contest.Before(TenantId(2), TenantId(1)));
+    EXPECT_DOUBLE_EQ(contest.Had(TenantId(2)), 999.0) << "one turn, not a thousand";
+    EXPECT_DOUBLE_EQ(contest.Had(TenantId(3)), 999.0) << "who is new is not behind";
+    EXPECT_TRUE(contest.Before(TenantId(2), TenantId(3))) << "it has waited longer";
+}
+
+TEST(Shares, StrangersBeginWhereTheQueueIs) {
+    Leads leads{{TenantId(1), 1000.0}};
+    Contest contest(leads);
+    contest.Enter(TenantId(2), 1);
+    contest.Enter(TenantId(3), 1);
+    EXPECT_DOUBLE_EQ(contest.Had(TenantId(2)), 1000.0);
+    EXPECT_FALSE(contest.Before(TenantId(2), TenantId(3)));
+    EXPECT_FALSE(contest.Before(TenantId(3), TenantId(2)));
+}
+
+TEST(Shares, OfVeryManyTenantsThoseAreForgottenThatHadLeast) {
     Leads leads;
-    for (int i = 0; i < 10; ++i) Serve(leads, TenantId(1), 1);
-    EXPECT_EQ(leads, (Leads{{TenantId(1), 1.0}}));
-    Serve(leads, TenantId(2), 4);
-    EXPECT_EQ(leads, (Leads{{TenantId(1), 1.0}, {TenantId(2), 0.25}}));
-    for (int i = 0; i < 3; ++i) Serve(leads, TenantId(2), 4);
-    EXPECT_DOUBLE_EQ(LeadOf(leads, TenantId(1)), 0.25);
-    EXPECT_EQ(LeadOf(leads, TenantId(7)), 0);
-    for (int i = 0; i < 3000; ++i) Serve(leads, TenantId(10 + i), 1);
-    EXPECT_LE(leads.size(), limits::kLeads);
+    for (int i = 0; i < 3000; ++i) Give(leads, TenantId(1 + i), i);
+    EXPECT_EQ(leads.size(), limits::kLeads);
+    EXPECT_EQ(leads.begin()->first, TenantId(3001 - static_cast<int>(limits::kLeads)));
 }
 
 // A steady flow of tasks that need one unit, one that needs several, or several resources: it
@@ -381,6 +458,29 @@ TEST(ClaimPlan, AgingBoundsTheWait) {
     EXPECT_EQ(AgedPriority(250, 1s, kNow, kNow + 1h), limits::kPriorityMax);
     EXPECT_EQ(AgedPriority(100, 1s, kNow, kNow - 1h), 100);
     EXPECT_EQ(AgedPriority(100, 0s, kNow, kNow + 1h), 100);
+}
+
+// One that comes back to its place again and again is young each time: those behind it are not.
+TEST(ClaimPlan, AgingBoundsTheWaitBehindWhoComesBack) {
+    constexpr int kLow = 100;
+    std::vector<WaitingLine> lines = {Line(kLow, {0, 1}), Line(200, {})};
+    QueueOrder order{.queue = "q", .aging = 1s};
+    Time now = kNow;
+    std::int64_t position = 2;
+    int turns = 0;
+    for (bool taken = false; !taken && turns < 1'000; ++turns, now += 1s) {
+        lines[1].waiting.push_back({position++, now});
+        ClaimPlan plan = PlanClaim(lines, {.now = now, .orders = {{"q", order}}}, 1);
+        ASSERT_EQ(plan.picks.size(), 1U);
+        auto [line, waiter, had] = plan.picks[0];
+        taken = lines[line].waiting[waiter].position == 1;
+        if (line == 0) {
+            lines[0].waiting[waiter].since = now + 1s;
+        } else {
+            lines[1].waiting.erase(lines[1].waiting.begin() + static_cast<std::ptrdiff_t>(waiter));
+        }
+    }
+    EXPECT_LE(turns, limits::kPriorityMax - kLow + 2);
 }
 
 TEST(Placement, HasOneText) {

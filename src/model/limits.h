@@ -21,6 +21,7 @@ inline constexpr std::size_t kScheduleName = 55;  // "schedule:" and it make a t
 inline constexpr std::size_t kEntity = 256;       // of a schedule of visits
 inline constexpr std::size_t kTagsPerTask = 16;
 inline constexpr std::size_t kNodeLabel = 128;
+inline constexpr std::size_t kWorkerNote = 2048;  // what a heartbeat tells of its worker
 inline constexpr std::size_t kActor = 128;
 inline constexpr std::size_t kReason = 1024;
 inline constexpr std::size_t kInput = 1 << 20;
@@ -46,7 +47,8 @@ inline constexpr std::size_t kGroupBytes = 4 << 20;       // submits that share 
 // Counts.
 inline constexpr int kWaitMembers = 10'000;  // tasks that one waits for at a time
 inline constexpr std::size_t kSubtaskBytes = std::size_t{4} << 20;  // inputs of one block, together
-inline constexpr int kSubmitBatch = 10'000;
+// Submitted together: a group of as many as one may wait for, and its callbacks.
+inline constexpr int kSubmitBatch = kWaitMembers + 100;
 inline constexpr int kClaimBatch = 1'000;
 inline constexpr int kClaimAhead = 1'000;  // held beyond the running ones, where the engine chooses
 inline constexpr std::size_t kClaimBytes = 64
@@ -191,14 +193,17 @@ inline constexpr Duration kDeletionKept = hours{24 * 7};  // a mark that became 
 // Of the claim's plan.
 // Tenants of one queue whose turns are remembered.
 inline constexpr std::size_t kLeads = 1000;
+// Where age counts: how many at the front of a line are asked who of them has waited longest.
+inline constexpr int kAgingDepth = 256;
 // Who has waited so long for units of a resource is not passed any more: what is free of it is
 // kept for its turn. After the longer wait, what it needs of other resources is kept, too.
 inline constexpr Duration kKeepAfter = std::chrono::seconds{30};
 inline constexpr Duration kKeepAllAfter = std::chrono::minutes{10};
 
 // Of the resources that patterns make.
-// Names that are there because of patterns, at a time. Tasks that need another one wait until
-// housekeeping has forgotten some that nobody uses.
+// Names that are there because of patterns or of reports that they do not work, at a time. Tasks
+// that need another one of a pattern wait until housekeeping has forgotten some that nobody uses;
+// a report of another one is not remembered.
 inline constexpr int kPatternNames = 100'000;
 // A report that such a resource does not work is remembered for so long after the last one.
 inline constexpr Duration kEvidenceKept = std::chrono::hours{24};

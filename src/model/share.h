@@ -6,15 +6,36 @@
 #include <stint/ids.h>
 
 #include <map>
+#include <optional>
 
 namespace stint::model {
 
-// How far tenants are ahead of the queue, in turns divided by their weights. Who is not named is
-// not ahead: so is one that comes new, or had nothing to do for a while.
+// How much each tenant was given of the queue, in turns divided by its weight. Only differences
+// mean something. Who is not named is new, or was forgotten.
 using Leads = std::map<TenantId, double>;
 
-double LeadOf(const Leads& leads, TenantId tenant);
-// A task of the tenant starts.
-void Serve(Leads& leads, TenantId tenant, int weight);
+// Those that want the next turn: they have something waiting that the claimer could take, at the
+// same priority. What others had, or what these had elsewhere, does not change the order among
+// them: a tenant that a worker cannot serve, or whose tasks go first anyway, costs nobody a turn.
+class Contest {
+public:
+    explicit Contest(const Leads& leads) : leads_(&leads) {}
+    void Enter(TenantId tenant, int weight);
+
+    // What it counts as having had: what it was given, but no less than whoever was given most had
+    // before its last turn. So who had nothing to do for a while has saved nothing up.
+    double Had(TenantId tenant) const;
+    // Whether it is the turn of `a` rather than of `b`. Neither: they are equal.
+    bool Before(TenantId a, TenantId b) const;
+
+private:
+    double Own(TenantId tenant) const;
+
+    const Leads* leads_;
+    std::optional<double> reached_;  // by those that are known
+};
+
+// A tenant has been given a turn that counts so much.
+void Give(Leads& leads, TenantId tenant, double had_then);
 
 }  // namespace stint::model

@@ -120,7 +120,7 @@ bool ResourceBook::Crowded() const {
     if (crowded) return true;
     if (entries.size() < limits::kPatternNames) return false;
     return std::ranges::count_if(entries, [](const auto& item) {
-               return !item.second.resource.pattern.empty();
+               return IsMade(item.first, item.second.resource.settings);
            }) >= limits::kPatternNames;
 }
 
@@ -130,8 +130,9 @@ std::vector<std::string> ResourceBook::Idle(
     std::vector<std::string> idle;
     for (const auto& [name, entry] : entries) {
         if (static_cast<int>(idle.size()) >= limit) break;
-        bool goes = !entry.resource.pattern.empty() && entry.holders.empty() && entry.held == 0 &&
-                    !wanted.contains(name) && IsIdle(SettingsOf(entry), entry.resource.state, now);
+        bool goes = IsMade(name, entry.resource.settings) && entry.holders.empty() &&
+                    entry.held == 0 && !wanted.contains(name) &&
+                    IsIdle(SettingsOf(entry), entry.resource.state, now);
         if (goes) idle.push_back(name);
     }
     return idle;
@@ -162,6 +163,8 @@ void ResourceBook::Release(TaskId task, Outcome outcome) {
 void ResourceBook::Report(
     const std::string& name, const BreakerEvidence& evidence, Duration closed_for
 ) {
+    // Whoever reports comes again after a while, as after a failure.
+    if (!entries.contains(name) && Crowded()) return;
     Entry* entry = Own(name);
     if (entry == nullptr) {
         // Nobody has set it: from now on it is there, without a limit.
@@ -172,10 +175,10 @@ void ResourceBook::Report(
     dirty.insert(name);
 }
 
-void ResourceBook::Serve(const std::string& queue, TenantId tenant) {
+void ResourceBook::Give(const std::string& queue, TenantId tenant, double had) {
     const QueueOrder* order = model::OrderOf(orders, queue);
     if (order == nullptr || !order->fair) return;
-    model::Serve(leads[queue], tenant, WeightOf(*order, tenant));
+    model::Give(leads[queue], tenant, had);
     dirty_leads.insert(queue);
 }
 

@@ -51,15 +51,15 @@ public:
     // A task that runs already needs this of what has been set meanwhile. Answers what was not
     // counted so far.
     Needs Adopt(TaskId task, const Needs& needs);
-    // There are as many names of patterns as there may be.
+    // There are as many names as there may be that nobody has set: of patterns, and of reports.
     bool Crowded() const;
-    // Names of patterns that nobody holds or waits for, and of which nothing is to be known.
+    // Names that nobody has set, holds or waits for, and of which nothing is to be known.
     std::vector<std::string> Idle(const std::set<std::string>& wanted, Time now, int limit) const;
     void Forget(const std::string& name);
     void Report(const std::string& name, const BreakerEvidence& evidence, Duration closed_for);
 
     // A task of the tenant was taken from the queue: counts where tenants share it.
-    void Serve(const std::string& queue, TenantId tenant);
+    void Give(const std::string& queue, TenantId tenant, double had);
 
     Result<ResourceSettings> Change(const ResourceChange& change, std::string_view actor, Time now);
     bool Remove(std::string_view name);

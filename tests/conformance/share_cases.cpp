@@ -264,7 +264,67 @@ TEST_P(Shares, OneSlotIsSharedByWeight) {
     }
 }
 
+// What goes first anyway costs nobody else a turn.
+TEST_P(Shares, AnUrgentTenantDoesNotEndTheTurnsOfTheOthers) {
+    ASSERT_TRUE(resources.SetOrder({.queue = "default", .fair = true}, "ann").has_value());
+    MakeMany(30, {.tenant = TenantId(1)});
+    MakeMany(30, {.tenant = TenantId(2)});
+    std::map<TenantId, int> served;
+    for (int i = 0; i < 20; ++i) {
+        Make({.tenant = TenantId(3), .priority = 200});
+        for (const auto& [tenant, count] : ServeOneByOne(2)) served[tenant] += count;
+    }
+    EXPECT_EQ(served[TenantId(3)], 20);
+    EXPECT_EQ(served[TenantId(1)], 10);
+    EXPECT_EQ(served[TenantId(2)], 10);
+}
+
+// Nor does what other workers serve.
+TEST_P(Shares, ATenantThatOtherWorkersServeDoesNotEndTheTurnsOfTheOthers) {
+    ASSERT_TRUE(resources.SetOrder({.queue = "default", .fair = true}, "ann").has_value());
+    MakeMany(30, {.tenant = TenantId(1), .type = "t"});
+    MakeMany(30, {.tenant = TenantId(2), .type = "t"});
+    MakeMany(60, {.tenant = TenantId(3), .type = "u"});
+    std::map<TenantId, int> served;
+    for (int i = 0; i < 40; ++i) {
+        Lease lease = ClaimMany(1, {.types = {i % 2 == 0 ? "u" : "t"}}).at(0);
+        ++served[lease.tenant];
+        Complete(lease);
+    }
+    EXPECT_EQ(served[TenantId(3)], 20);
+    EXPECT_EQ(served[TenantId(1)], 10);
+    EXPECT_EQ(served[TenantId(2)], 10);
+}
+
 // ---- ages ----
+
+// A task that comes back to its place has not waited; those behind it have.
+TEST_P(Shares, AgeCountsBehindOneThatComesBackAgainAndAgain) {
+    ASSERT_TRUE(resources.SetOrder({.queue = "*", .aging = 1s}, "ann").has_value());
+    TaskId comes_back = Make({.priority = 100});
+    TaskId behind = Make({.priority = 100});
+    bool ran = false;
+    int turns = 0;
+    for (; !ran && turns < 300; ++turns) {
+        Advance(1s);
+        Make({.priority = 200});
+        Lease lease = ClaimMany(1).at(0);
+        ran = lease.task == behind;
+        if (lease.task != comes_back) {
+            Complete(lease);
+            continue;
+        }
+        Settlement later = Outcome(lease, Kind::kSnooze);
+        later.delay = 1s;
+        ASSERT_EQ(Settle(later).kind, SettleReply::Kind::kAccepted);
+    }
+    EXPECT_TRUE(ran);
+    EXPECT_LE(turns, 120);
+    // Nothing was lost from sight on the way.
+    Advance(2s);
+    std::vector<TaskId> rest = TasksOf(ClaimMany(limits::kClaimBatch));
+    EXPECT_THAT(rest, testing::Contains(comes_back));
+}
 
 TEST_P(Shares, AgeCountsFromWhenATaskCouldRun) {
     ASSERT_TRUE(resources.SetOrder({.queue = "*", .aging = 1min}, "ann").has_value());

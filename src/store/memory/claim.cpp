@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "store/claimer_offer.h"
 #include "store/memory/ops.h"
+#include "store/place.h"
 
 namespace stint::store::memory {
 
@@ -113,7 +114,7 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
     for (const ClaimPlan::Pick& pick : plan.picks) {
         ready.push_back(lines.tasks[pick.line][pick.waiter]);
         const TaskRecord& record = ready.back()->record;
-        data_.resources.Serve(record.queue, record.tenant);
+        data_.resources.Give(record.queue, record.tenant, pick.had);
     }
     std::stable_sort(ready.begin(), ready.end(), [](const Task* a, const Task* b) {
         return std::pair(-a->record.priority, a->position) <
@@ -260,15 +261,42 @@ std::vector<Explanation> Ops::PlanReasons(Task& task, const ClaimRequest& claime
     Lines lines = LinesOf(ready);
     Offer offer = OfferOf(claimer, lines.lines);
     ClaimPlan plan = PlanClaim(lines.lines, offer, static_cast<int>(ready.size()));
-    for (const ClaimPlan::Pick& pick : plan.picks) {
-        if (lines.tasks[pick.line][pick.waiter] == &task) return reasons;
-    }
     for (std::size_t i = 0; i < lines.tasks.size(); ++i) {
         bool here =
             std::find(lines.tasks[i].begin(), lines.tasks[i].end(), &task) != lines.tasks[i].end();
-        if (here) add(plan.left[i], offer);
+        if (!here) continue;
+        bool taken = std::ranges::any_of(plan.picks, [&](const ClaimPlan::Pick& pick) {
+            return lines.tasks[pick.line][pick.waiter] == &task;
+        });
+        if (!taken) add(plan.left[i], offer);
+        if (!reasons.empty()) continue;
+        auto none = [](auto...) { return std::optional<std::int64_t>(); };
+        PlaceAsked asked{.line = i, .position = task.position};
+        reasons.push_back(StandsAt(lines.lines, plan, asked, none));
     }
     return reasons;
+}
+
+std::vector<Crowd> Ops::Crowds(const std::string& queue) {
+    using Alike = std::tuple<std::string, std::string, bool, bool, bool, bool, bool>;
+    std::map<Alike, Crowd> crowds;
+    for (const auto& [id, task] : data_.live) {
+        const TaskRecord& record = task.record;
+        if (record.queue != queue || !IsWaiting(record.state)) continue;
+        Crowd& crowd = crowds[{
+            record.type,
+            PlacementText(record.placement),
+            record.due_at <= now_,
+            record.start_by && *record.start_by <= now_,
+            record.suspect,
+            record.cancel_requested,
+            IsBehind(task)}];
+        ++crowd.tasks;
+        crowd.last = std::max(crowd.last, id);
+    }
+    std::vector<Crowd> all;
+    for (const auto& [key, crowd] : crowds) all.push_back(crowd);
+    return all;
 }
 
 std::vector<Explanation> Ops::Explain(TaskId id, const ClaimRequest& claimer) {
@@ -302,12 +330,9 @@ std::string Ops::Detail(Condition condition, const Task& task) const {
         case Condition::kTypeNotHandled:
             return "type " + base::Quoted(record.type);
         case Condition::kBehindInOrder:
-            return fmt::format(
-                "order key {}, behind task {}",
-                base::Quoted(record.placement.order_key),
-                data_.ordered.at({record.tenant, record.placement.order_key})
-                    .begin()
-                    ->second.value()
+            return BehindInOrder(
+                record.placement.order_key,
+                data_.ordered.at({record.tenant, record.placement.order_key}).begin()->second
             );
         default:
             return {};

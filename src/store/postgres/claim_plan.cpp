@@ -14,6 +14,7 @@
 #include "model/limits.h"
 #include "model/placement.h"
 #include "store/claimer_offer.h"
+#include "store/place.h"
 #include "store/postgres/claim_rows.h"
 #include "store/postgres/statements.h"
 #include "store/postgres/store_impl.h"
@@ -244,8 +245,7 @@ void PostgresStore::SaveLeads(
         auto [leads, is_new] = changed.try_emplace(line.queue);
         auto before = planned.offer.leads.find(line.queue);
         if (is_new && before != planned.offer.leads.end()) leads->second = before->second;
-        const QueueOrder& order = *model::OrderOf(planned.offer.orders, line.queue);
-        model::Serve(leads->second, line.tenant, WeightOf(order, line.tenant));
+        model::Give(leads->second, line.tenant, pick.had);
     }
     if (changed.empty()) return;
     ArrayOf queue(oid::kText), text(oid::kText);
@@ -355,7 +355,8 @@ PostgresStore::Planned PostgresStore::LookAtLines(
     std::vector<Rows> rows = transaction.Batch(commands, false);
     std::vector<QueueOrder> orders = ReadOrders(rows[1]);
     if (AnyAges(orders) && !known.ages) {
-        rows[2] = transaction.Query(db_.sql.plan_lanes, PlanParams(request, depth, true, marks));
+        const int deeper = std::max(depth, limits::kAgingDepth);
+        rows[2] = transaction.Query(db_.sql.plan_lanes, PlanParams(request, deeper, true, marks));
     }
     Planned planned = ReadPlan(rows[2], orders);
     planned.promoted = PlacesOf(rows[0]);
@@ -392,6 +393,25 @@ bool PostgresStore::IsCut(const Planned& planned, const ClaimPlan& plan, int dep
     return std::ranges::any_of(picked, [&](int count) { return count >= depth; });
 }
 
+// Where age counts, what came later may go first: of each lane the first that stays behind.
+std::map<int, std::int64_t> PostgresStore::PassedOver(
+    const Planned& planned, const ClaimPlan& plan
+) {
+    std::map<int, std::int64_t> passed;
+    if (!AnyAges(planned.offer)) return passed;
+    std::set<std::pair<std::size_t, std::size_t>> picked;
+    for (const ClaimPlan::Pick& pick : plan.picks) picked.emplace(pick.line, pick.waiter);
+    for (std::size_t i = 0; i < planned.lines.size(); ++i) {
+        const std::vector<model::Waiter>& waiting = planned.lines[i].waiting;
+        for (std::size_t k = 0; k < waiting.size(); ++k) {
+            if (picked.contains({i, k})) continue;
+            passed.emplace(planned.lanes[i], waiting[k].position);
+            break;
+        }
+    }
+    return passed;
+}
+
 // One transaction.
 PostgresStore::PlannedClaim PostgresStore::ClaimPlannedIn(
     Transaction& transaction,
@@ -402,7 +422,8 @@ PostgresStore::PlannedClaim PostgresStore::ClaimPlannedIn(
     ClaimReply& reply,
     std::vector<Taken>& taken
 ) {
-    const int depth = known.depth > 0 ? std::min(known.depth, limit) : limit;
+    int depth = known.depth > 0 ? std::min(known.depth, limit) : limit;
+    if (known.ages) depth = std::max(depth, limits::kAgingDepth);
     Planned planned = LookAtLines(transaction, request, std::max(depth, 1), marks, known);
     const base::Instant looked = base::SystemClock().Now();
     reply.session_live = planned.live;
@@ -448,6 +469,7 @@ PostgresStore::PlannedClaim PostgresStore::ClaimPlannedIn(
         waiting += planned.lines[i].waiting.size();
         claim.heads.emplace_back(planned.lanes[i], planned.lines[i].waiting.front().position);
     }
+    claim.passed = PassedOver(planned, plan);
     // Where little of what is looked at can be taken, less is looked at.
     const int enough = std::max(kLeastDepth, 2 * static_cast<int>(plan.picks.size()));
     known.depth = static_cast<std::size_t>(enough) < waiting ? enough : 0;
@@ -518,7 +540,9 @@ void PostgresStore::ClaimPlanned(
             marks_.SetHeads(claim.heads);
         }
         for (Taken& one : found) {
-            marks_.Advance(one.lane, one.position);
+            auto passed = claim.passed.find(one.lane);
+            bool behind_others = passed != claim.passed.end() && passed->second < one.position;
+            if (!behind_others) marks_.Advance(one.lane, one.position);
             taken.push_back(std::move(one));
         }
         marks_.LowerAgain(marks);
@@ -567,13 +591,24 @@ std::vector<Explanation> PostgresStore::PlanReasons(
         std::size_t all = 0;
         for (const WaitingLine& line : planned.lines) all += line.waiting.size();
         ClaimPlan plan = PlanClaim(planned.lines, planned.offer, static_cast<int>(all));
-        for (const ClaimPlan::Pick& pick : plan.picks) {
-            bool here = planned.lanes[pick.line] == lane &&
-                        planned.lines[pick.line].waiting[pick.waiter].position == position;
-            if (here) return reasons;
-        }
+        bool taken = std::ranges::any_of(plan.picks, [&](const ClaimPlan::Pick& pick) {
+            return planned.lanes[pick.line] == lane &&
+                   planned.lines[pick.line].waiting[pick.waiter].position == position;
+        });
+        auto count = [&](std::size_t line, std::int64_t after, std::int64_t before) {
+            std::optional<std::int64_t> rest;
+            if (AnyAges(planned.offer)) return rest;
+            Params params;
+            params.Int4(planned.lanes[line]).Int(after).Int(before);
+            rest = transaction.Query(db_.sql.ready_between, params).Int(0, 0);
+            return rest;
+        };
         for (std::size_t i = 0; i < planned.lines.size(); ++i) {
-            if (planned.lanes[i] == lane) add(plan.left[i], planned.offer);
+            if (planned.lanes[i] != lane) continue;
+            if (!taken) add(plan.left[i], planned.offer);
+            if (!reasons.empty()) continue;
+            PlaceAsked asked{.line = i, .position = position, .depth = kExplainDepth};
+            reasons.push_back(StandsAt(planned.lines, plan, asked, count));
         }
         return reasons;
     });

@@ -77,6 +77,7 @@ public:
     std::vector<AuditEntry> Audit(const AuditRequest& request) override;
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) override;
+    std::vector<Crowd> Crowds(const std::string& queue) override;
     std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor)
         override;
     std::vector<QueueRecord> Queues() override;
@@ -197,7 +198,9 @@ private:
         base::Instant looked{};        // when the lines had been read
         Places promoted = {};
         Places heads = {};  // the first that waits
+        std::map<int, std::int64_t> passed = {};
     };
+    static std::map<int, std::int64_t> PassedOver(const Planned& planned, const ClaimPlan& plan);
     Known KnownNow();
     void Learn(Known known, bool was_too_little);
     Planned LookAtLines(
@@ -364,6 +367,10 @@ private:
     Result<NewWait> MakeChildren(
         Transaction& transaction, const Facts& facts, const Settlement& settlement
     );
+    bool Reaches(Transaction& transaction, const std::vector<TaskId>& tasks, TaskId target);
+    std::vector<WaitStep> ChainTo(
+        Transaction& transaction, const std::vector<TaskId>& tasks, TaskId target
+    );
     Opened TellWaiters(Transaction& transaction, const std::map<TaskId, State>& ended);
     std::vector<NewWait> Tell(Transaction& transaction, const std::map<TaskId, State>& ended);
     std::map<TaskId, State> EndThese(
@@ -442,6 +449,7 @@ private:
     std::mutex quiet_mutex_;
     std::optional<Quiet> quiet_;         // guarded by quiet_mutex_
     std::atomic<bool> rest_due_{false};  // something is in cancel_due
+    std::atomic<int> caps_{0};           // submits that are not committed at once
     std::atomic<bool> releases_{false};  // the last that were complete held resources
 
     std::mutex ids_mutex_;  // guards the four below

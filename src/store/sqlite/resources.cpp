@@ -10,6 +10,7 @@
 #include "model/placement.h"
 #include "store/block.h"
 #include "store/claimer_offer.h"
+#include "store/place.h"
 #include "store/sqlite/ops.h"
 #include "store/sqlite/queries.h"
 
@@ -284,7 +285,8 @@ Ops::Lines Ops::LinesOf(
             urgency = static_cast<int>(*next);
             WaitingLine line = LineOf(*lane, limits::kPriorityMax - urgency);
             std::vector<Head> heads;
-            int wanted = Obstacles(line, offer).empty() ? depth : 1;
+            int wanted =
+                Obstacles(line, offer).empty() ? LookAt(offer.orders, line.queue, depth) : 1;
             ReadLine(*lane, urgency, claimer, wanted, line, heads);
             if (heads.empty()) continue;
             lines.lines.push_back(std::move(line));
@@ -309,7 +311,7 @@ std::vector<Ops::Head> Ops::PlannedHeads(
     std::vector<Head> heads;
     for (const ClaimPlan::Pick& pick : plan.picks) {
         heads.push_back(lines.heads[pick.line][pick.waiter]);
-        Book().Serve(lines.lines[pick.line].queue, lines.lines[pick.line].tenant);
+        Book().Give(lines.lines[pick.line].queue, lines.lines[pick.line].tenant, pick.had);
     }
     std::stable_sort(heads.begin(), heads.end(), [](const Head& a, const Head& b) {
         return std::tie(a.urgency, a.position) < std::tie(b.urgency, b.position);
@@ -353,14 +355,25 @@ std::vector<Explanation> Ops::PlanReasons(TaskId task, const ClaimRequest& reque
     std::size_t all = 0;
     for (const auto& heads : lines.heads) all += heads.size();
     ClaimPlan plan = PlanClaim(lines.lines, offer, static_cast<int>(all));
-    for (const ClaimPlan::Pick& pick : plan.picks) {
-        if (lines.heads[pick.line][pick.waiter].id == task.value()) return {};
-    }
+    bool taken = std::ranges::any_of(plan.picks, [&](const ClaimPlan::Pick& pick) {
+        return lines.heads[pick.line][pick.waiter].id == task.value();
+    });
+    bool ages = std::ranges::any_of(offer.orders, [](const auto& order) {
+        return order.second.aging > Duration::zero();
+    });
+    auto count = [&](std::size_t line, std::int64_t after, std::int64_t before) {
+        const int urgency = limits::kPriorityMax - lines.lines[line].priority;
+        std::optional<std::int64_t> rest;
+        if (ages || claimer.suspects) return rest;
+        return Sql("ready_between").Scalar(lines.lanes[line]->id, urgency, after, before);
+    };
     for (std::size_t i = 0; i < lines.lines.size(); ++i) {
         bool here = lines.lanes[i] == own && lines.lines[i].priority == row.priority;
-        if (here && (row.wait == Wait::kReady || row.wait == Wait::kReadySuspect)) {
-            add(plan.left[i], offer);
-        }
+        if (!here || (row.wait != Wait::kReady && row.wait != Wait::kReadySuspect)) continue;
+        if (!taken) add(plan.left[i], offer);
+        if (!reasons.empty()) continue;
+        PlaceAsked asked{.line = i, .position = row.position, .depth = kExplainDepth};
+        reasons.push_back(StandsAt(lines.lines, plan, asked, count));
     }
     return reasons;
 }
@@ -439,30 +452,6 @@ bool Ops::GiveUpTurn(TaskId task) {
     Sql("ordered_over").Run(task.value(), Micros(now_));
     NextInOrder(tenant, key);
     return true;
-}
-
-// Of those that the waiter is to wait for, one that comes after it in the order of its key.
-std::optional<Error> Ops::WaitsBehind(const TaskRow& row, const std::vector<WaitMember>& members) {
-    struct Turn {
-        std::int64_t tenant = 0, turn = 0;
-        std::string key;
-    };
-    auto turn_of = [&](TaskId task) -> std::optional<Turn> {
-        sqlite::Rows rows = Sql("ordered_get").Query(task.value());
-        if (!rows.Next() || rows.IsNull(2)) return std::nullopt;
-        return Turn{rows.Int(0), rows.Int(2), rows.String(1)};
-    };
-    if (!row.Has(kOrdered)) return std::nullopt;
-    std::optional<Turn> own = turn_of(row.id);
-    for (const WaitMember& member : members) {
-        if (!own || member.ended) continue;
-        std::optional<Turn> other = turn_of(member.task);
-        bool behind = other && other->tenant == own->tenant && other->key == own->key;
-        if (behind && other->turn > own->turn) {
-            return WaitsForItsOwnKey(row.id, member.task, own->key);
-        }
-    }
-    return std::nullopt;
 }
 
 void Ops::EndOrder(const TaskRow& row) {
