@@ -55,6 +55,7 @@ public:
     void Commit();
     void Rollback() noexcept;
 
+    bool over() const { return over_; }
     Connection& connection() { return connection_; }
 
 private:

@@ -26,10 +26,20 @@ constexpr std::size_t kFreshRanges = 10'000;
 // for longer may do so for ever.
 constexpr std::chrono::milliseconds kLockPatience{500};
 constexpr std::chrono::milliseconds kBetweenLooks{200};
+// After a submit to a queue with a cap, so many are expected to be likewise.
+constexpr int kCapsKept = 50;
+
+// Nothing was stored, and the transaction is over: a queue has a cap.
+class Capped : public std::exception {};
 
 bool WaitsForKeys(const NewTask& task) {
     return !task.idempotency_key.empty() || !task.unique_key.empty() || task.debounce ||
            task.throttle;
+}
+
+// Nothing is left to be written once its row is there.
+bool IsWhole(const Incoming& one) {
+    return one.task->order_key.empty() && !one.task->cause.valid();
 }
 
 SubmitReply Refused(Kind kind, TaskId id, std::string message) {
@@ -265,11 +275,15 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(
         bool refused = which == Which::kAllOrNone && incoming.size() < tasks.size();
         if (refused) RefuseAll(refusals);
         if (incoming.empty() || refused) return refusals;
+        int capped = caps_.load();
+        const bool at_once = capped == 0;
+        if (!at_once) caps_.compare_exchange_strong(capped, capped - 1);
         try {
             return db_.Run(
                 [&](Transaction& transaction) {
                     Submission submission(*this, transaction, tasks, incoming, refusals);
                     submission.WaitForRegistrations();
+                    if (at_once) submission.CommitAtOnce();
                     std::vector<SubmitReply> replies = submission.Run();
                     if (which == Which::kAllOrNone && RefuseAll(replies)) transaction.Rollback();
                     return replies;
@@ -279,6 +293,9 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(
         } catch (const OutdatedTypes& outdated) {
             if (tries == kTypeTries) throw Unavailable(outdated.what());
             catalog_.ReloadTypes();
+        } catch (const Capped&) {
+            caps_ = kCapsKept;
+            --tries;
         }
     }
 }
@@ -315,13 +332,36 @@ std::vector<SubmitReply> Submission::Run() {
     });
     if (!keyed) {
         for (const Incoming& one : incoming_) pending_.push_back(one);
+        commits_ = commits_ && std::ranges::all_of(incoming_, IsWhole);
         if (Store(false)) {
             JoinOrders();
+            FollowCauses();
             return std::move(replies_);
         }
+        if (transaction_.over()) throw Capped();
     }
+    commits_ = false;
     DecideAll();
+    FollowCauses();
     return std::move(replies_);
+}
+
+void Submission::FollowCauses() {
+    ArrayOf task(oid::kInt8), cause(oid::kInt8), tenant(oid::kInt8);
+    bool any = false;
+    for (const Incoming& one : incoming_) {
+        const SubmitReply& reply = replies_[one.index];
+        const bool taken = reply.kind == Kind::kCreated || reply.kind == Kind::kReplaced;
+        if (!one.task->cause.valid() || !taken) continue;
+        any = true;
+        task.Int(reply.id.value());
+        cause.Int(one.task->cause.value());
+        tenant.Int(one.task->tenant.value());
+    }
+    if (!any) return;
+    Params params;
+    for (ArrayOf* column : {&task, &cause, &tenant}) column->AddTo(params);
+    transaction_.Defer(sql_.events_follow, std::move(params));
 }
 
 // They were stored like the others; those that are not the first of their order key leave the line
@@ -352,7 +392,9 @@ bool Submission::Store(bool caps_checked) {
     std::vector<Incoming> pending;
     pending.swap(pending_);
     auto bytes_of = [](const Incoming& one) { return one.task->input.size(); };
-    for (const Piece& piece : Pieces(pending, bytes_of)) {
+    const std::vector<Piece> pieces = Pieces(pending, bytes_of);
+    commits_ = commits_ && pieces.size() == 1;
+    for (const Piece& piece : pieces) {
         std::span<const Incoming> part(pending.data() + piece.from, piece.count);
         // A cap that comes after the first piece comes after the batch.
         if (!StorePiece(part, caps_checked || piece.from > 0)) return false;
@@ -361,7 +403,9 @@ bool Submission::Store(bool caps_checked) {
 }
 
 bool Submission::StorePiece(std::span<const Incoming> piece, bool caps_checked) {
-    Rows rows = transaction_.Query(sql_.submit_plain, InsertParams(piece, caps_checked));
+    const Params params = InsertParams(piece, caps_checked);
+    Rows rows = commits_ ? transaction_.QueryAndCommit(sql_.submit_plain, params)
+                         : transaction_.Query(sql_.submit_plain, params);
     if (rows.Bool(0, 0)) throw OutdatedTypes();
     if (rows.Bool(0, 1)) return false;
     CHECK(rows.size() == static_cast<int>(piece.size()));

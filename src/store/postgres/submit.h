@@ -47,6 +47,9 @@ public:
     // Types that are not known yet are not registered before this is over. Only for transactions
     // that end soon.
     void WaitForRegistrations();
+    // What one statement stores is committed in the same trip. Only for a transaction that nobody
+    // else writes in.
+    void CommitAtOnce() { commits_ = true; }
     // Throws OutdatedTypes: then what was stored so far must be rolled back.
     std::vector<SubmitReply> Run();
 
@@ -63,6 +66,8 @@ private:
     bool StorePiece(std::span<const Incoming> piece, bool caps_checked);
 
     void JoinOrders();
+    // What a handler submitted is as deep as its task.
+    void FollowCauses();
 
     // submit_keys.cpp
     void DecideAll();
@@ -91,6 +96,7 @@ private:
     const std::span<const Incoming> incoming_;
     std::vector<SubmitReply> replies_;
     std::vector<Incoming> pending_;
+    bool commits_ = false;
 
     std::vector<NewWait> waits_;
     std::map<TaskId, std::size_t> named_;  // indexes of those that brought an id
