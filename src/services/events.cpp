@@ -112,13 +112,14 @@ base::Instant EventService::Process() {
     }
     looked_ = base::SystemClock().Now();
     store::NextEventsReply next = store_.Events().NextEvents({.taken = options_.taken});
+    // Also without events: whether finished tasks are worth a look depends on them.
+    std::shared_ptr<const Definitions> definitions = At(next.revision);
     if (next.events.empty()) {
         base::Instant again = Later(idle_);
         idle_ = std::min(2 * idle_, options_.poll.max);
         return again;
     }
     idle_ = options_.poll.min;
-    std::shared_ptr<const Definitions> definitions = At(next.revision);
     // In pieces: what one event fires may be large, and what many fire is not held together.
     std::vector<EventOutcome> piece;
     std::size_t bytes = 0;

@@ -46,6 +46,9 @@ public:
     EventService(const EventService&) = delete;
     EventService& operator=(const EventService&) = delete;
 
+    // Something was heard since the last look that makes another worth while.
+    bool told() const { return told_; }
+
     void Start();
     void Stop();  // returns when the step that runs is over; idempotent
 

@@ -68,6 +68,21 @@ constexpr std::string_view kMedia = R"({"name":"content-analysis","triggers":[
    "submit":{"type":"unpack"}},
   {"name":"virus","on":"file.ingested","match":"size > 0","submit":{"type":"virus"}}]})";
 
+// Most stores have no joins, and tasks finish all the time.
+TEST(Events, AFinishedTaskIsNoReasonToLookWhereNothingJoins) {
+    EventRig rig;
+    const std::vector<wake::Hint> finished{{wake::Hint::Kind::kTaskFinished, {}, TaskId(1)}};
+    rig.service.RunOnce();
+    EXPECT_FALSE(rig.service.told());
+    rig.wake.Signal(finished);
+    EXPECT_FALSE(rig.service.told());
+    rig.Put(R"({"name":"w","joins":[{"name":"both","types":["left","right"],"key":"input.file",
+                                     "submit":{"type":"joined"}}]})");
+    rig.service.RunOnce();
+    rig.wake.Signal(finished);
+    EXPECT_TRUE(rig.service.told());
+}
+
 TEST(Events, EachMatchingTriggerSubmitsItsTask) {
     EventRig rig(kMedia);
     EventNo no =
