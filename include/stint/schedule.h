@@ -39,7 +39,8 @@ enum class OnGap : std::uint8_t { kEndOfGap, kSkip };
 enum class OnFold : std::uint8_t { kFirst, kLast, kBoth };
 
 // Five fields (minute hour day month weekday), six with seconds first, Quartz's ? L W #, names
-// (MON, JAN), @hourly, @daily, …; local times of an IANA zone.
+// (MON, JAN), @hourly, @daily, …; local times of an IANA zone. Weekdays are numbered as in
+// crontab(5), not as in Quartz: 0 or 7 is Sunday, 1 Monday, 5#2 the second Friday; names are safer.
 struct Cron {
     std::string expression;
     std::string zone = "UTC";
@@ -58,18 +59,27 @@ struct AfterEnd {
     Duration delay{};
     std::optional<Time> first = {};
 };
+// So long after the start of the run before (of its last attempt, where it was retried): the time
+// that a run takes is no part of it. One that takes longer is followed at once, by one run. The
+// first at once, or at `first`. The end is noticed as with AfterEnd.
+struct AfterStart {
+    Duration interval = std::chrono::minutes{10};
+    std::optional<Time> first = {};
+};
 struct Once {
     Time at{};
 };
 // Many entities, each visited at its own interval (see Schedules::PutVisits), spread over time. A
-// visit that was missed is made up for once.
+// visit that was missed is made up for once. Unless OnOverlap::kAllow is asked for there is none
+// while the entity's last visit is not over: that one stands for those that would have followed.
 struct Visits {
     Duration interval{};  // unless the entity has its own
 };
 
 }  // namespace when
 
-using When = std::variant<when::Cron, when::Every, when::AfterEnd, when::Once, when::Visits>;
+using When = std::
+    variant<when::Cron, when::Every, when::AfterEnd, when::Once, when::Visits, when::AfterStart>;
 
 // What becomes of instants that passed while no engine ran.
 struct OnMissed {
@@ -93,9 +103,11 @@ enum class OnOverlap : std::uint8_t {
 };
 
 struct ScheduleOptions {
-    OnMissed missed = {};
-    OnOverlap overlap = OnOverlap::kAllow;
-    Duration jitter{};                     // each task is due up to this much after its instant
+    OnMissed missed = {};  // not of visits
+    // None: kAllow, of visits kSkip. Visits have no other than these two.
+    std::optional<OnOverlap> overlap = {};
+    // Each task is due up to this much after its instant; a visit that is made up for, after now.
+    Duration jitter{};
     std::vector<std::string> except = {};  // calendars (PutCalendar) whose days have no runs
     std::string zone = {};                 // of those days; empty = of the cron expression, or UTC
     Duration keep_runs = std::chrono::hours{24 * 7};  // the history, at least
@@ -150,7 +162,13 @@ struct UpcomingInstant {
     Time at{};
     std::string local;      // as clocks of the zone show it
     std::string oddity;     // what is odd about it; empty on ordinary days
-    bool excluded = false;  // nothing will happen: a day without runs
+    bool excluded = false;  // nothing will happen: a day without runs, or a time that clocks skip
+};
+
+struct BackfillOptions {
+    bool only_count = false;
+    // Also where nobody remembers any more what ran, so that something may run twice.
+    bool again = false;
 };
 
 struct BackfillInfo {
@@ -159,6 +177,23 @@ struct BackfillInfo {
     int created = 0;  // tasks made now
     int refused = 0;
     std::string first_refusal;
+};
+
+struct CalendarInfo {
+    std::string name;
+    std::vector<std::string> dates;
+};
+
+struct ApplyOptions {
+    bool dry_run = false;
+    bool prune = false;  // schedules that the document does not name are removed
+};
+// What a document asks for, compared with what is there.
+struct ApplyStepInfo {
+    std::string action;  // "create", "change", "keep", "remove"
+    std::string what;    // "schedule" or "calendar"
+    std::string name;
+    std::vector<std::string> differences;  // the members that change: "cron", "task.queue"
 };
 
 struct VisitRequest {
@@ -209,20 +244,30 @@ public:
     // {"name": "nightly", "cron": "30 2 * * *", "task": {"type": "backup"}}, or instead of "task"
     // "steps": [{"name": "extract", "tasks": [{"type": "a"}, …], "on_failure": "continue"}, …]
     Result<ScheduleInfo> PutJson(std::string_view definition);
+    // Makes schedules and calendars what a document says, as `stint schedule apply` does:
+    // {"calendars": {"name": ["2026-12-25"]}, "schedules": [{…}, …]}. One with a mistake changes
+    // nothing.
+    Result<std::vector<ApplyStepInfo>> Apply(
+        std::string_view document, const ApplyOptions& options = {}
+    );
 
     Result<ScheduleInfo> Get(std::string_view name);
     Result<std::vector<ScheduleInfo>> List();    // by name
     Result<void> Remove(std::string_view name);  // its tasks stay
-    // Instants that pass meanwhile are left out.
+    // Instants that pass meanwhile are left out; visits go on with their next.
     Result<ScheduleInfo> Pause(std::string_view name);
     Result<ScheduleInfo> Resume(std::string_view name);
     // A run now, whatever the policies say and whether or not it is paused.
     Result<TaskId> RunNow(std::string_view name);
     Result<std::vector<UpcomingInstant>> Next(std::string_view name, int count = 20);
+    // The same of a schedule that is not there yet; of the options zone and except count.
+    Result<std::vector<UpcomingInstant>> Preview(
+        const When& when, int count = 20, const ScheduleOptions& options = {}
+    );
     // Makes the runs of [from, to) that did not happen; or only counts them. Their tasks are not
     // what ScheduleOptions::overlap asks about.
     Result<BackfillInfo> Backfill(
-        std::string_view name, Time from, Time to, bool only_count = false
+        std::string_view name, Time from, Time to, const BackfillOptions& options = {}
     );
     Result<std::vector<ScheduleRunInfo>> Runs(std::string_view name, int limit = 100);
 
@@ -230,6 +275,7 @@ public:
     // was excluded when its time came is not made up for.
     Result<void> PutCalendar(std::string_view name, std::vector<std::string> dates);
     Result<void> RemoveCalendar(std::string_view name);
+    Result<std::vector<CalendarInfo>> Calendars();  // by name
 
     // Entities of a schedule of visits. One that is there gets the new interval; it keeps its place
     // unless that is shorter, which counts from now on.

@@ -72,7 +72,7 @@ int Runs(Invocation& invocation, const NameOptions& options) {
 
 struct PutOptions {
     std::string name, type, input, steps;
-    std::optional<std::string> cron, every, after_end, at, visits;
+    std::optional<std::string> cron, every, after_end, after_start, at, visits;
     std::optional<std::string> anchor, first, zone, gap, fold;
     std::optional<std::string> misfire, misfire_grace, misfire_window, overlap, jitter, keep_runs;
     std::optional<int> misfire_limit, priority, max_attempts, expect;
@@ -98,6 +98,7 @@ std::string Definition(const PutOptions& options) {
     put(json, "every", options.every);
     put(json, "anchor", options.anchor);
     put(json, "after_end", options.after_end);
+    put(json, "after_start", options.after_start);
     put(json, "first", options.first);
     put(json, "at", options.at);
     put(json, "visits", options.visits);
@@ -173,13 +174,16 @@ void DefinePut(Syntax& syntax, PutOptions& options) {
     syntax.Text(
         "--steps", options.steps, "JSON", "or @FILE: [{\"name\": …, \"tasks\": [{\"type\": …}]}, …]"
     );
-    syntax.Text("--cron", options.cron, "EXPR", "5 or 6 fields, or @daily and its like");
+    syntax.Text(
+        "--cron", options.cron, "EXPR", "5 or 6 fields (Sunday = 0 or 7), or @daily and its like"
+    );
     syntax.Text("--every", options.every, "DURATION", "a fixed grid, however long runs take");
     syntax.Text("--after-end", options.after_end, "DURATION", "so long after each run's end");
+    syntax.Text("--after-start", options.after_start, "DURATION", "so long after each run's start");
     syntax.Text("--at", options.at, "TIME", "once");
     syntax.Text("--visits", options.visits, "DURATION", "many entities, each at this interval");
     syntax.Text("--anchor", options.anchor, "TIME", "of the grid of --every");
-    syntax.Text("--first", options.first, "TIME", "of --after-end");
+    syntax.Text("--first", options.first, "TIME", "of --after-end and --after-start");
     syntax.Text("--zone", options.zone, "ZONE", "Europe/Berlin; UTC unless given");
     syntax.Text("--gap", options.gap, "HOW", "clocks go forward: end or skip");
     syntax.Text("--fold", options.fold, "HOW", "clocks go back: first, last or both");

@@ -37,6 +37,8 @@ std::string TimingText(const model::ScheduleSpec& spec) {
             return "every " + model::FormatDuration(timing.every);
         case Kind::kAfterEnd:
             return model::FormatDuration(timing.after_end) + " after the end";
+        case Kind::kAfterStart:
+            return model::FormatDuration(timing.every) + " after the start";
         case Kind::kOnce:
             return "once at " + TimeText(timing.start);
         case Kind::kVisits:
@@ -127,7 +129,8 @@ void PrintPreview(const Invocation& invocation, const std::vector<model::Preview
     listing.name = "instants";
     listing.headers = {"AT", "LOCAL", "NOTE"};
     for (const model::PreviewEntry& entry : entries) {
-        std::string note = entry.excluded ? "no run: an excluded day" : entry.oddity;
+        std::string note = entry.oddity;
+        if (note.empty() && entry.excluded) note = "no run: an excluded day";
         listing.rows.push_back(
             {{base::Iso8601(entry.at), entry.excluded ? Tint::kFaint : Tint::kPlain},
              {entry.local},

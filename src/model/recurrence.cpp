@@ -93,7 +93,12 @@ Result<void> Validate(const Timing& timing) {
         return CheckRange("every", interval->every, limits::kIntervalMin, limits::kDelayMax);
     }
     if (const auto* delay = std::get_if<DelayTiming>(&timing)) {
-        return CheckRange("after_end", delay->after_end, Duration::zero(), limits::kDelayMax);
+        return CheckRange(
+            delay->from_start ? "after_start" : "after_end",
+            delay->delay,
+            Duration::zero(),
+            limits::kDelayMax
+        );
     }
     return {};
 }

@@ -26,10 +26,12 @@ struct IntervalTiming {
     Duration every{};
     Time anchor{};
 };
-// So long after the end of the run before; the first at `first`.
+// So long after the end of the run before, or after its start but not before its end; the first at
+// `first`.
 struct DelayTiming {
-    Duration after_end{};
+    Duration delay{};
     Time first{};
+    bool from_start = false;
 };
 struct OnceTiming {
     Time at{};

@@ -53,9 +53,8 @@ Result<void> CheckBetween(std::string_view field, Duration value, Duration low, 
 
 Result<void> CheckStart(const TimingSpec& timing) {
     if (!timing.start) return {};
-    std::string_view field = timing.kind == Kind::kEvery      ? "anchor"
-                             : timing.kind == Kind::kAfterEnd ? "first"
-                                                              : "at";
+    bool first = timing.kind == Kind::kAfterEnd || timing.kind == Kind::kAfterStart;
+    std::string_view field = timing.kind == Kind::kEvery ? "anchor" : first ? "first" : "at";
     return CheckInstant(field, *timing.start);
 }
 
@@ -65,13 +64,16 @@ Result<void> CheckTiming(const ScheduleSpec& spec) {
     switch (timing.kind) {
         case Kind::kCron: {
             auto cron = Cron::Parse(timing.cron);
-            if (!cron) return MakeError(cron.error().code, "cron: {}", cron.error().message);
-            return {};
+            return cron ? Result<void>() : cron.error();
         }
         case Kind::kEvery:
             return CheckBetween("every", timing.every, limits::kIntervalMin, limits::kDelayMax);
         case Kind::kAfterEnd:
             return CheckBetween("after_end", timing.after_end, Duration{0}, limits::kDelayMax);
+        case Kind::kAfterStart:
+            return CheckBetween(
+                "after_start", timing.every, limits::kIntervalMin, limits::kDelayMax
+            );
         case Kind::kOnce:
             if (!timing.start) return MakeError(Code::kInvalid, "at is missing; name the instant");
             if (spec.except.empty()) return {};
@@ -83,6 +85,35 @@ Result<void> CheckTiming(const ScheduleSpec& spec) {
             return CheckBetween("visits", timing.every, limits::kIntervalMin, limits::kDelayMax);
     }
     return {};
+}
+
+// Whose visits overlap is each entity's own affair, and what was missed is made up for once.
+Result<void> CheckVisits(const ScheduleSpec& spec) {
+    if (spec.overlap != OverlapPolicy::kSkip && spec.overlap != OverlapPolicy::kAllow) {
+        return MakeError(
+            Code::kInvalid,
+            "overlap is {}, which visits do not have: use skip (no visit of an entity while its "
+            "last one is not over) or allow",
+            OverlapName(spec.overlap)
+        );
+    }
+    const MisfirePolicy usual, &misfire = spec.misfire;
+    if (misfire.kind != usual.kind || misfire.grace != usual.grace ||
+        misfire.window != usual.window || misfire.limit != usual.limit) {
+        return MakeError(
+            Code::kInvalid,
+            "misfire is given together with visits, of which those that were missed are made up "
+            "for once: leave it out"
+        );
+    }
+    bool key = !spec.task.unique_key.empty() || spec.task.debounce;
+    if (!key || spec.overlap == OverlapPolicy::kAllow) return {};
+    return MakeError(
+        Code::kInvalid,
+        "task.{} is given together with visits: one key would stand for all entities, and the "
+        "visits of each do not overlap anyway; leave it out, or say overlap allow",
+        spec.task.debounce ? "debounce" : "unique"
+    );
 }
 
 // What a run sets itself, or what would make all runs one task.
@@ -189,6 +220,9 @@ Result<void> Validate(const ScheduleSpec& spec) {
             static_cast<int>(spec.overlap)
         );
     }
+    if (spec.timing.kind == Kind::kVisits) {
+        if (auto visits = CheckVisits(spec); !visits) return visits;
+    }
     auto jitter = CheckBetween("jitter", spec.jitter, Duration{0}, limits::kDelayMax);
     if (!jitter) return jitter;
     auto keep =
@@ -200,6 +234,10 @@ Result<void> Validate(const ScheduleSpec& spec) {
     if (auto task = CheckTemplate(spec); !task) return task;
     if (auto fields = CheckInputFields(spec); !fields) return fields;
     return CheckRun(spec);
+}
+
+OverlapPolicy UsualOverlap(TimingSpec::Kind kind) {
+    return kind == Kind::kVisits ? OverlapPolicy::kSkip : OverlapPolicy::kAllow;
 }
 
 bool SameTiming(const ScheduleSpec& one, const ScheduleSpec& other) {
@@ -221,7 +259,9 @@ Timing TimingOf(const ScheduleSpec& spec, const Zone& zone, Time created_at) {
         case Kind::kEvery:
             return IntervalTiming{timing.every, start};
         case Kind::kAfterEnd:
-            return DelayTiming{timing.after_end, start};
+            return DelayTiming{.delay = timing.after_end, .first = start};
+        case Kind::kAfterStart:
+            return DelayTiming{.delay = timing.every, .first = start, .from_start = true};
         case Kind::kOnce:
         case Kind::kVisits:
             break;

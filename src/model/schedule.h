@@ -23,18 +23,19 @@ using ScheduleId = Id<struct ScheduleIdTag>;
 // Timing in words, before its zone is read.
 struct TimingSpec {
     enum class Kind : std::uint8_t {
-        kCron,      // `cron` in the schedule's zone
-        kEvery,     // a fixed grid: start, start + every, … however long the runs take
-        kAfterEnd,  // so long after the end of the run before
-        kOnce,      // at `start`
-        kVisits,    // many entities, each with an interval of its own, `every` by default
+        kCron,        // `cron` in the schedule's zone
+        kEvery,       // a fixed grid: start, start + every, … however long the runs take
+        kAfterEnd,    // so long after the end of the run before
+        kOnce,        // at `start`
+        kVisits,      // many entities, each with an interval of its own, `every` by default
+        kAfterStart,  // `every` after the start of the run before, and not before its end
     };
     Kind kind = Kind::kCron;
     std::string cron;
     ClockChangePolicy changes;  // kCron
     Duration every{};
     Duration after_end{};
-    std::optional<Time> start;  // none: the schedule's creation (kEvery, kAfterEnd)
+    std::optional<Time> start;  // none: the schedule's creation (kEvery, kAfterEnd, kAfterStart)
 };
 
 struct ScheduleSpec {
@@ -52,6 +53,10 @@ struct ScheduleSpec {
     NewTask task;               // submitted for every run …
     std::vector<Step> steps;    // … unless there are steps: then each run is an execution of them
 };
+
+// What is done about overlap unless somebody says it. Visits of one entity pile up where nobody
+// works: they do not overlap.
+OverlapPolicy UsualOverlap(TimingSpec::Kind kind);
 
 // Names, ranges, the cron expression, the combinations, the task. Zones are files, and not looked
 // for. The message names field, value and cure.
@@ -120,7 +125,8 @@ struct Calendar {
 Result<void> Validate(const Calendar& calendar);
 ExcludedDays DaysOf(const std::vector<const Calendar*>& calendars, const Zone& zone);
 
-// One entity of a schedule of visits.
+// One entity of a schedule of visits. With OverlapPolicy::kSkip there is no visit while the one
+// before is not over, which stands for it; other policies than that and kAllow have no meaning.
 struct Visit {
     ScheduleId schedule;
     std::string entity;

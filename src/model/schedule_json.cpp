@@ -27,30 +27,11 @@ constexpr std::array<std::string_view, 3> kFolds = {"first", "last", "both"};
 constexpr std::array<std::string_view, 3> kMisfires = {"skip", "once", "all"};
 constexpr std::array<std::string_view, 4> kOverlaps = {
     "allow", "skip", "queue_one", "cancel_running"};
-constexpr std::array<std::string_view, 24> kMembers = {
-    "name",
-    "tenant",
-    "cron",
-    "zone",
-    "gap",
-    "fold",
-    "every",
-    "anchor",
-    "after_end",
-    "first",
-    "at",
-    "visits",
-    "misfire",
-    "overlap",
-    "jitter",
-    "misfire_grace",
-    "misfire_window",
-    "misfire_limit",
-    "except",
-    "keep_runs",
-    "instant_field",
-    "entity_field",
-    "task",
+constexpr std::array<std::string_view, 25> kMembers = {
+    "name",          "tenant",  "cron",      "zone",          "gap",           "fold",
+    "every",         "anchor",  "after_end", "after_start",   "first",         "at",
+    "visits",        "misfire", "overlap",   "jitter",        "misfire_grace", "misfire_window",
+    "misfire_limit", "except",  "keep_runs", "instant_field", "entity_field",  "task",
     "steps"};
 constexpr std::array<std::string_view, 3> kStepMembers = {"name", "tasks", "on_failure"};
 constexpr std::array<std::string_view, 2> kStepFailures = {"stop", "continue"};
@@ -92,6 +73,10 @@ void WriteTiming(const ScheduleSpec& spec, OrderedJson& json) {
             json["after_end"] = FormatDuration(timing.after_end);
             start("first");
             break;
+        case Kind::kAfterStart:
+            json["after_start"] = FormatDuration(timing.every);
+            start("first");
+            break;
         case Kind::kOnce:
             start("at");
             break;
@@ -118,7 +103,8 @@ void WritePolicies(const ScheduleSpec& spec, OrderedJson& json) {
     lasting("misfire_grace", spec.misfire.grace, usual.misfire.grace);
     lasting("misfire_window", spec.misfire.window, usual.misfire.window);
     if (spec.misfire.limit != usual.misfire.limit) json["misfire_limit"] = spec.misfire.limit;
-    if (spec.overlap != usual.overlap) json["overlap"] = NameOf(spec.overlap, kOverlaps);
+    if (spec.overlap != UsualOverlap(spec.timing.kind))
+        json["overlap"] = NameOf(spec.overlap, kOverlaps);
     lasting("jitter", spec.jitter, usual.jitter);
     if (!spec.except.empty()) json["except"] = spec.except;
     lasting("keep_runs", spec.keep_runs, usual.keep_runs);
@@ -281,10 +267,11 @@ void ReadTiming(const Members& members, ScheduleSpec& spec) {
         const char* member;
         Kind kind;
     };
-    static constexpr std::array<Way, 5> kWays = {{
+    static constexpr std::array<Way, 6> kWays = {{
         {"cron", Kind::kCron},
         {"every", Kind::kEvery},
         {"after_end", Kind::kAfterEnd},
+        {"after_start", Kind::kAfterStart},
         {"at", Kind::kOnce},
         {"visits", Kind::kVisits},
     }};
@@ -297,7 +284,10 @@ void ReadTiming(const Members& members, ScheduleSpec& spec) {
         chosen = &way;
     }
     if (chosen == nullptr) {
-        Refuse("the schedule says no time; give one of cron, every, after_end, at, visits");
+        Refuse(
+            "the schedule says no time; give one of cron, every, after_end, after_start, at, "
+            "visits"
+        );
     }
     TimingSpec& timing = spec.timing;
     timing.kind = chosen->kind;
@@ -305,13 +295,16 @@ void ReadTiming(const Members& members, ScheduleSpec& spec) {
     members.Lasting("every", timing.every);
     members.Lasting("visits", timing.every);
     members.Lasting("after_end", timing.after_end);
+    members.Lasting("after_start", timing.every);
     auto only_with = [&](const char* member, Kind kind, const char* with) {
         if (members.Find(member) != nullptr && timing.kind != kind) {
             Refuse("{} is given; it has a meaning only together with {}", member, with);
         }
     };
     only_with("anchor", Kind::kEvery, "every");
-    only_with("first", Kind::kAfterEnd, "after_end");
+    if (timing.kind != Kind::kAfterStart) {
+        only_with("first", Kind::kAfterEnd, "after_end and after_start");
+    }
     only_with("gap", Kind::kCron, "cron");
     only_with("fold", Kind::kCron, "cron");
     members.At("anchor", timing.start);
@@ -327,6 +320,7 @@ void ReadPolicies(const Members& members, ScheduleSpec& spec) {
     members.Lasting("misfire_grace", spec.misfire.grace);
     members.Lasting("misfire_window", spec.misfire.window);
     members.Int("misfire_limit", spec.misfire.limit);
+    spec.overlap = UsualOverlap(spec.timing.kind);
     members.Choice("overlap", spec.overlap, kOverlaps);
     members.Lasting("jitter", spec.jitter);
     members.Texts("except", spec.except);

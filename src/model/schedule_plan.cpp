@@ -88,7 +88,7 @@ private:
     SchedulePlan& plan_;
 };
 
-void PlanAfterEnd(
+void PlanDelayed(
     const Schedule& schedule,
     const DelayTiming& timing,
     const ExcludedDays& excluded,
@@ -106,8 +106,9 @@ void PlanAfterEnd(
     }
     Time due = timing.first;
     if (schedule.last_instant) {
-        // A run that was refused a task ended when it began.
-        due = runs.ended_at.value_or(*schedule.last_instant) + timing.after_end;
+        // A run that was refused a task, or never began, counts from its instant.
+        std::optional<Time> from = timing.from_start ? runs.started_at : runs.ended_at;
+        due = from.value_or(*schedule.last_instant) + timing.delay;
         due = std::max(due, *schedule.last_instant + std::chrono::microseconds{1});
     }
     due = excluded.FirstAllowed(due);
@@ -123,7 +124,9 @@ void PlanAfterEnd(
 }  // namespace
 
 bool RunsMatter(const ScheduleSpec& spec) {
-    return spec.overlap != OverlapPolicy::kAllow || spec.timing.kind == TimingSpec::Kind::kAfterEnd;
+    const TimingSpec::Kind kind = spec.timing.kind;
+    return spec.overlap != OverlapPolicy::kAllow || kind == TimingSpec::Kind::kAfterEnd ||
+           kind == TimingSpec::Kind::kAfterStart;
 }
 
 SchedulePlan PlanSchedule(
@@ -136,7 +139,7 @@ SchedulePlan PlanSchedule(
     SchedulePlan plan;
     plan.considered_at = std::max(schedule.considered_at, now);
     if (const auto* delay = std::get_if<DelayTiming>(&timing)) {
-        PlanAfterEnd(schedule, *delay, excluded, runs, now, plan);
+        PlanDelayed(schedule, *delay, excluded, runs, now, plan);
         return plan;
     }
     FirePlan due = PlanFires(timing, schedule.spec.misfire, schedule.considered_at, now, excluded);
@@ -163,11 +166,17 @@ VisitPlan PlanVisit(
     plan.fire = !excluded.Has(now);
     // On a day without visits it waits for the same time of the next: those that were spread stay
     // so.
-    std::chrono::microseconds step =
+    Duration step =
         plan.fire ? visit.every.value_or(spec.timing.every) : Duration(std::chrono::days{1});
     // Whether that is a day with visits is asked when it has come: calendars change.
-    plan.next_at = visit.next_at + ((now - visit.next_at) / step + 1) * step;
+    plan.next_at = VisitAfter(now, visit.next_at, step);
     return plan;
+}
+
+Time VisitAfter(Time now, Time next_at, Duration every) {
+    if (next_at > now) return next_at;
+    std::chrono::microseconds step = every;
+    return next_at + ((now - next_at) / step + 1) * step;
 }
 
 Time FirstVisit(const ScheduleSpec& spec, const NewVisit& visit, Time now) {
@@ -175,7 +184,20 @@ Time FirstVisit(const ScheduleSpec& spec, const NewVisit& visit, Time now) {
     return now + Share(visit.every.value_or(spec.timing.every), fraction);
 }
 
-NewTask TaskOf(const Schedule& schedule, Time instant, const std::string& entity, RunCause cause) {
+namespace {
+
+// At most one live task per schedule and entity.
+std::string VisitKey(const Schedule& schedule, const std::string& entity) {
+    std::string key = fmt::format("visit:{}:{}", schedule.id.value(), entity);
+    if (key.size() <= limits::kKey) return key;
+    return fmt::format("visit:{}:{}", schedule.id.value(), base::Sha256Hex(entity));
+}
+
+}  // namespace
+
+NewTask TaskOf(
+    const Schedule& schedule, Time instant, const std::string& entity, RunCause cause, Time now
+) {
     const ScheduleSpec& spec = schedule.spec;
     const std::string mark = "schedule:" + spec.name;
     auto fill_in = [&](NewTask& task) {
@@ -196,11 +218,17 @@ NewTask TaskOf(const Schedule& schedule, Time instant, const std::string& entity
         for (Step& step : input.steps) std::ranges::for_each(step.tasks, fill_in);
         task = TaskOfSteps(input, spec.tenant);
     }
+    if (spec.timing.kind == TimingSpec::Kind::kVisits && spec.overlap == OverlapPolicy::kSkip &&
+        !task.debounce) {
+        task.unique_key = VisitKey(schedule, entity);
+        task.unique_policy = UniquePolicy::kReturnExisting;
+    }
     if (spec.jitter > Duration::zero() && cause == RunCause::kTimed && !task.debounce) {
         std::string seed = fmt::format(
             "{}\n{}\n{}", schedule.id.value(), instant.time_since_epoch().count(), entity
         );
-        task.run_at = instant + Share(spec.jitter, FractionOf(seed));
+        Time from = entity.empty() ? instant : std::max(instant, now);
+        task.run_at = from + Share(spec.jitter, FractionOf(seed));
     }
     return task;
 }
@@ -233,30 +261,84 @@ std::string_view OddityText(Occurrence::Oddity oddity) {
     return "";
 }
 
+std::string ClockText(Local local) {
+    std::chrono::sys_seconds shown{local.time_since_epoch()};
+    bool whole = local.time_since_epoch() % std::chrono::minutes{1} == Seconds{0};
+    return fmt::format(fmt::runtime(whole ? "{:%H:%M}" : "{:%H:%M:%S}"), fmt::gmtime(shown));
+}
+
+// One look ahead. Clocks that skip a time may leave nothing to see of it.
+class Previewing {
+public:
+    Previewing(const Timing& timing, const ExcludedDays& excluded, Time after)
+        : timing_(timing),
+          excluded_(excluded),
+          cron_(std::get_if<CronTiming>(&timing)),
+          zone_(cron_ != nullptr ? cron_->zone : excluded.zone),
+          after_(after),
+          gaps_after_(std::chrono::floor<Seconds>(after)) {}
+
+    std::optional<PreviewEntry> Next() {
+        auto at = NextInstant(timing_, after_);
+        if (!at) return std::nullopt;
+        if (auto skipped = SkippedUpTo(*at)) return skipped;
+        PreviewEntry entry;
+        entry.at = *at;
+        entry.local = LocalText(*at, zone_);
+        entry.excluded = excluded_.Has(*at);
+        if (cron_ != nullptr && !entry.excluded) {
+            auto found = NextOccurrence(
+                cron_->cron, zone_, cron_->changes, std::chrono::floor<Seconds>(after_)
+            );
+            if (found) entry.oddity = OddityText(found->oddity);
+        }
+        // One line is enough for a whole day without runs.
+        after_ = entry.excluded ? excluded_.EndOfDay(*at) - std::chrono::microseconds{1} : *at;
+        gaps_after_ = std::max(gaps_after_, std::chrono::floor<Seconds>(after_));
+        return entry;
+    }
+
+private:
+    // What clocks jump over until then, each gap once.
+    std::optional<PreviewEntry> SkippedUpTo(Time until) {
+        bool skips = cron_ != nullptr && cron_->changes.gap == GapPolicy::kSkip;
+        if (!skips || cron_->cron.every_hour()) return std::nullopt;
+        while (auto gap =
+                   NextInGap(cron_->cron, zone_, gaps_after_, std::chrono::floor<Seconds>(until))) {
+            gaps_after_ = gap->at;
+            if (excluded_.Has(gap->at)) continue;
+            PreviewEntry entry;
+            entry.at = gap->at;
+            entry.local = LocalText(gap->at, zone_);
+            entry.oddity =
+                fmt::format("the clocks skip {} on this day: no run", ClockText(gap->local));
+            entry.excluded = true;
+            return entry;
+        }
+        return std::nullopt;
+    }
+
+    const Timing& timing_;
+    const ExcludedDays& excluded_;
+    const CronTiming* cron_;
+    const Zone& zone_;
+    Time after_;
+    Instant gaps_after_;
+};
+
 }  // namespace
 
 std::vector<PreviewEntry> Preview(
     const Timing& timing, const ExcludedDays& excluded, Time after, int count
 ) {
     std::vector<PreviewEntry> entries;
-    const auto* cron = std::get_if<CronTiming>(&timing);
-    const Zone& zone = cron != nullptr ? cron->zone : excluded.zone;
+    Previewing previewing(timing, excluded, after);
     int wanted = 0;
     while (wanted < count && static_cast<int>(entries.size()) < 2 * count) {
-        auto at = NextInstant(timing, after);
-        if (!at) break;
-        PreviewEntry& entry = entries.emplace_back();
-        entry.at = *at;
-        entry.local = LocalText(*at, zone);
-        entry.excluded = excluded.Has(*at);
-        if (cron != nullptr) {
-            auto found =
-                NextOccurrence(cron->cron, zone, cron->changes, std::chrono::floor<Seconds>(after));
-            if (found && !cron->cron.every_hour()) entry.oddity = OddityText(found->oddity);
-        }
-        wanted += entry.excluded ? 0 : 1;
-        // One line is enough for a whole day without runs.
-        after = entry.excluded ? excluded.EndOfDay(*at) - std::chrono::microseconds{1} : *at;
+        auto entry = previewing.Next();
+        if (!entry) break;
+        wanted += entry->excluded ? 0 : 1;
+        entries.push_back(std::move(*entry));
     }
     return entries;
 }

@@ -42,7 +42,7 @@ SchedulePlan Plan(const Schedule& schedule, Time now, const RunsNow& runs = {}) 
     );
 }
 
-const RunsNow kLive{.live = {TaskId(5)}, .ended_at = {}};
+const RunsNow kLive{.live = {TaskId(5)}, .ended_at = {}, .started_at = {}};
 
 TEST(SchedulePlans, WhatIsDueFiresAndTheNextIsKnown) {
     SchedulePlan plan = Plan(Every(10min), kStart + 10min);
@@ -157,13 +157,32 @@ TEST(SchedulePlans, ADelayCountsFromTheEndOfTheRun) {
     EXPECT_THAT(plan.fire, IsEmpty());
     EXPECT_THAT(plan.running, ElementsAre(TaskId(5)));
     EXPECT_EQ(plan.next_at, kStart + 9min - 30s);
-    RunsNow ended{.live = {}, .ended_at = kStart + 8min};
+    RunsNow ended{.live = {}, .ended_at = kStart + 8min, .started_at = kStart + 1min};
     plan = Plan(schedule, kStart + 9min, ended);
     EXPECT_THAT(plan.fire, IsEmpty());
     EXPECT_EQ(plan.next_at, kStart + 13min);
     plan = Plan(schedule, kStart + 24h, ended);
     EXPECT_THAT(plan.fire, ElementsAre(kStart + 13min));
     EXPECT_THAT(plan.running, IsEmpty());
+}
+
+TEST(SchedulePlans, AnIntervalFromTheStartLeavesOutTheTimeThatARunTakes) {
+    Schedule schedule = Every(5min);
+    schedule.spec.timing.kind = TimingSpec::Kind::kAfterStart;
+    EXPECT_THAT(Plan(schedule, kStart).fire, ElementsAre(kStart));
+    schedule.last_instant = kStart;
+    schedule.running = {TaskId(5)};
+    EXPECT_THAT(Plan(schedule, kStart + 8min, kLive).fire, IsEmpty());
+    // It waited for a minute and took three.
+    RunsNow ended{.live = {}, .ended_at = kStart + 4min, .started_at = kStart + 1min};
+    EXPECT_EQ(Plan(schedule, kStart + 4min, ended).next_at, kStart + 6min);
+    EXPECT_THAT(Plan(schedule, kStart + 6min, ended).fire, ElementsAre(kStart + 6min));
+    // It took longer than the interval: at once, and once.
+    ended.ended_at = kStart + 30min;
+    SchedulePlan plan = Plan(schedule, kStart + 30min, ended);
+    EXPECT_THAT(plan.fire, ElementsAre(kStart + 6min));
+    // It never began.
+    EXPECT_EQ(Plan(schedule, kStart + 1min).next_at, kStart + 5min);
 }
 
 TEST(SchedulePlans, ADelayWhoseRunGotNoTaskGoesOnAllTheSame) {
@@ -286,6 +305,46 @@ TEST(RunTasks, JitterIsTheSameForEveryNodeAndWithinItsBound) {
     EXPECT_EQ(TaskOf(schedule, kStart, "", RunCause::kManual).run_at, std::nullopt);
 }
 
+Schedule OfVisits(OverlapPolicy overlap = OverlapPolicy::kSkip) {
+    Schedule schedule = Every(1h, overlap);
+    schedule.spec.timing.kind = TimingSpec::Kind::kVisits;
+    return schedule;
+}
+
+TEST(VisitTasks, HaveAKeyOfTheirEntityUnlessTheyMayOverlap) {
+    EXPECT_EQ(TaskOf(OfVisits(), kStart, "x", RunCause::kTimed).unique_key, "visit:7:x");
+    EXPECT_EQ(
+        TaskOf(OfVisits(OverlapPolicy::kAllow), kStart, "x", RunCause::kTimed).unique_key, ""
+    );
+    // As long as an entity may be.
+    std::string one(limits::kEntity, 'a'), other = one;
+    other.back() = 'b';
+    NewTask task = TaskOf(OfVisits(), kStart, one, RunCause::kTimed);
+    EXPECT_TRUE(Validate(task));
+    EXPECT_NE(task.unique_key, TaskOf(OfVisits(), kStart, other, RunCause::kTimed).unique_key);
+    Schedule steps = OfVisits();
+    steps.spec.task = {};
+    steps.spec.steps = {{.name = "s", .tasks = {NewTask{.type = "t"}}}};
+    EXPECT_EQ(TaskOf(steps, kStart, "x", RunCause::kTimed).unique_key, "visit:7:x");
+}
+
+TEST(VisitTasks, ThatAreMadeUpForAreSpreadFromNowOn) {
+    Schedule schedule = OfVisits();
+    schedule.spec.jitter = 10min;
+    Time now = kStart + 10h;
+    std::set<Time> seen;
+    for (int i = 0; i < 100; ++i) {
+        auto at = TaskOf(schedule, kStart, std::to_string(i), RunCause::kTimed, now).run_at;
+        ASSERT_TRUE(at);
+        EXPECT_GE(*at, now);
+        EXPECT_LT(*at, now + 10min);
+        seen.insert(*at);
+    }
+    EXPECT_GT(seen.size(), 90u);
+    // One that is on time counts from its instant.
+    EXPECT_LT(*TaskOf(schedule, kStart, "x", RunCause::kTimed, kStart - 1h).run_at, kStart + 10min);
+}
+
 TEST(RunMarks, OutliveTheMisfireWindow) {
     ScheduleSpec spec;
     spec.keep_runs = 1h;
@@ -312,10 +371,62 @@ TEST(Previews, MarkTheOddDaysAndTheExcludedOnes) {
     EXPECT_FALSE(entries[1].excluded);
     EXPECT_TRUE(entries[2].excluded);
     EXPECT_FALSE(entries[3].excluded);
+    EXPECT_EQ(entries[2].oddity, "");
     entries = Preview(timing, {}, At(2023, 10, 28, 12h), 1);
     ASSERT_EQ(entries.size(), 1u);
     EXPECT_EQ(entries[0].at, At(2023, 10, 29, 0h + 30min));
     EXPECT_THAT(entries[0].oddity, HasSubstr("first"));
+}
+
+TEST(Previews, ShowTheDayThatClocksSkip) {
+    std::ifstream file("/usr/share/zoneinfo/Europe/Berlin");
+    std::stringstream bytes;
+    bytes << file.rdbuf();
+    auto zone = Zone::Parse("Europe/Berlin", bytes.str());
+    ASSERT_TRUE(zone);
+    const ClockChangePolicy skip{.gap = GapPolicy::kSkip};
+    auto preview = [&](const char* cron, ExcludedDays days, int count) {
+        Timing timing = CronTiming{Cron::Parse(cron).value(), *zone, skip};
+        return Preview(timing, days, At(2023, 3, 25, 12h), count);
+    };
+    auto entries = preview("30 2 * * *", {}, 2);
+    ASSERT_EQ(entries.size(), 3u);
+    EXPECT_EQ(entries[0].at, At(2023, 3, 26, 1h));
+    EXPECT_EQ(entries[0].oddity, "the clocks skip 02:30 on this day: no run");
+    EXPECT_TRUE(entries[0].excluded);
+    EXPECT_EQ(entries[1].local, "2023-03-27 02:30:00 CEST");
+    EXPECT_FALSE(entries[1].excluded);
+    // What follows at the end of the gap is not lost for it, and the gap is told once.
+    entries = preview("0,15 2,3 * * *", {}, 3);
+    ASSERT_EQ(entries.size(), 4u);
+    EXPECT_EQ(entries[0].oddity, "the clocks skip 02:00 on this day: no run");
+    EXPECT_EQ(entries[1].local, "2023-03-26 03:00:00 CEST");
+    EXPECT_FALSE(entries[1].excluded);
+    EXPECT_EQ(entries[2].local, "2023-03-26 03:15:00 CEST");
+    // A day without runs has none to lose.
+    entries = preview("30 2 * * *", Days({"2023-03-26"}, *zone), 1);
+    ASSERT_EQ(entries.size(), 1u);
+    EXPECT_EQ(entries[0].oddity, "");
+    // Of every hour nothing is lost.
+    entries = preview("30 * * * *", {}, 40);
+    ASSERT_EQ(entries.size(), 40u);
+    for (const PreviewEntry& entry : entries) EXPECT_EQ(entry.oddity, "");
+}
+
+TEST(Previews, MarkTheHourThatComesTwiceOfEveryHour) {
+    std::ifstream file("/usr/share/zoneinfo/Europe/Berlin");
+    std::stringstream bytes;
+    bytes << file.rdbuf();
+    Timing timing = CronTiming{
+        Cron::Parse("30 * * * *").value(), Zone::Parse("Europe/Berlin", bytes.str()).value(), {}};
+    auto entries = Preview(timing, {}, At(2023, 10, 28, 23h), 4);
+    ASSERT_EQ(entries.size(), 4u);
+    EXPECT_EQ(entries[0].oddity, "");
+    EXPECT_EQ(entries[1].local, "2023-10-29 02:30:00 CEST");
+    EXPECT_THAT(entries[1].oddity, HasSubstr("first"));
+    EXPECT_EQ(entries[2].local, "2023-10-29 02:30:00 CET");
+    EXPECT_THAT(entries[2].oddity, HasSubstr("second"));
+    EXPECT_EQ(entries[3].oddity, "");
 }
 
 }  // namespace

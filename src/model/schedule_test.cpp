@@ -54,8 +54,11 @@ TEST(ScheduleJson, EveryKindOfTimingComesBackAsItWas) {
           R"("every":"10m","anchor":"2030-01-01T00:00:00Z")",
           R"("after_end":"5m")",
           R"("after_end":"5m","first":"2030-01-01T00:00:00Z")",
+          R"("after_start":"5m")",
+          R"("after_start":"5m","first":"2030-01-01T00:00:00Z")",
           R"("at":"2030-01-01T00:00:00Z")",
-          R"("visits":"1d")"}) {
+          R"("visits":"1d")",
+          R"("visits":"1d","overlap":"allow")"}) {
         std::string json = R"({"name":"n",)" + timing + R"(,"task":{"type":"t"}})";
         EXPECT_EQ(Refusal(json), "");
         EXPECT_EQ(base::ReadJson(ScheduleToJson(Parsed(json))), base::ReadJson(json));
@@ -74,7 +77,7 @@ TEST(ScheduleJson, RefusalsNameTheMemberAndTheCure) {
     EXPECT_THAT(Refusal("[]"), HasSubstr("must be an object"));
     EXPECT_THAT(Refusal("{"), HasSubstr("is not JSON"));
     EXPECT_THAT(with(R"("crom":"* * * * *")"), HasSubstr("did you mean \"cron\"?"));
-    EXPECT_THAT(with(R"("cron":"0 0 30 2 *")"), HasSubstr("cron"));
+    EXPECT_THAT(with(R"("cron":"0 0 30 2 *")"), testing::StartsWith("cron: \"0 0 30 2 *\" never"));
     EXPECT_THAT(with(R"("cron":"@daily","every":"1m")"), HasSubstr("cron and every"));
     EXPECT_THAT(with(R"("jitter":"1m")"), HasSubstr("give one of cron, every"));
     EXPECT_THAT(with(R"("every":"10")"), HasSubstr("every"));
@@ -138,7 +141,11 @@ TEST(ScheduleTiming, InstantsThatNoStoreCanHoldAreRefused) {
     };
     using enum TimingSpec::Kind;
     const Time far{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
-    for (auto [kind, field] : {std::pair(kEvery, "anchor"), {kAfterEnd, "first"}, {kOnce, "at"}}) {
+    for (auto [kind, field] :
+         {std::pair(kEvery, "anchor"),
+          {kAfterEnd, "first"},
+          {kAfterStart, "first"},
+          {kOnce, "at"}}) {
         EXPECT_EQ(with(kind, kNow), "");
         for (Time at : {far, Time(-1s), Time::max(), Time::min()}) {
             EXPECT_THAT(with(kind, at), HasSubstr("1970 to 9999"));
@@ -184,6 +191,36 @@ TEST(Calendars, DatesAreChecked) {
         ASSERT_FALSE(valid) << date;
         EXPECT_THAT(valid.error().message, HasSubstr("write 2026-12-25"));
     }
+}
+
+TEST(Visits, DoNotOverlapUnlessOneSaysSo) {
+    EXPECT_EQ(
+        Parsed(R"({"name":"n","visits":"1h","task":{"type":"t"}})").overlap, OverlapPolicy::kSkip
+    );
+    EXPECT_EQ(
+        Parsed(R"({"name":"n","visits":"1h","overlap":"allow","task":{"type":"t"}})").overlap,
+        OverlapPolicy::kAllow
+    );
+    EXPECT_EQ(
+        Parsed(R"({"name":"n","every":"1h","task":{"type":"t"}})").overlap, OverlapPolicy::kAllow
+    );
+}
+
+TEST(Visits, PoliciesThatVisitsDoNotHaveAreRefused) {
+    auto with = [](std::string members, std::string task = "") {
+        return Refusal(
+            R"({"name":"n","visits":"1h")" + members + R"(,"task":{"type":"t")" + task + "}}"
+        );
+    };
+    EXPECT_EQ(with(""), "");
+    EXPECT_EQ(with(R"(,"overlap":"skip")"), "");
+    EXPECT_EQ(with(R"(,"overlap":"allow")", R"(,"unique":"k")"), "");
+    EXPECT_THAT(with(R"(,"overlap":"queue_one")"), HasSubstr("overlap is queue_one"));
+    EXPECT_THAT(with(R"(,"overlap":"cancel_running")"), HasSubstr("use skip"));
+    EXPECT_THAT(with(R"(,"misfire":"all")"), HasSubstr("made up for once"));
+    EXPECT_THAT(with(R"(,"misfire_grace":"5m")"), HasSubstr("misfire"));
+    EXPECT_THAT(with("", R"(,"unique":"k")"), HasSubstr("task.unique"));
+    EXPECT_THAT(with("", R"(,"debounce":{"key":"k","wait":"1s"})"), HasSubstr("task.debounce"));
 }
 
 TEST(Visits, EntitiesAreChecked) {

@@ -40,6 +40,10 @@ struct ToTiming {
         return {
             .kind = TimingSpec::Kind::kAfterEnd, .after_end = after.delay, .start = after.first};
     }
+    TimingSpec operator()(const when::AfterStart& after) const {
+        return {
+            .kind = TimingSpec::Kind::kAfterStart, .every = after.interval, .start = after.first};
+    }
     TimingSpec operator()(const when::Once& once) const {
         return {.kind = TimingSpec::Kind::kOnce, .start = once.at};
     }
@@ -86,7 +90,8 @@ Result<model::ScheduleSpec> ToSpec(
         .grace = options.missed.grace,
         .window = options.missed.window,
         .limit = options.missed.limit};
-    spec.overlap = static_cast<model::OverlapPolicy>(options.overlap);
+    spec.overlap = options.overlap ? static_cast<model::OverlapPolicy>(*options.overlap)
+                                   : model::UsualOverlap(spec.timing.kind);
     spec.jitter = options.jitter;
     spec.except = options.except;
     spec.keep_runs = options.keep_runs;
@@ -109,6 +114,17 @@ ScheduleInfo ToPublic(const model::Schedule& schedule) {
     info.changed_by = schedule.changed_by;
     info.changed_at = schedule.changed_at;
     return info;
+}
+
+Result<std::vector<UpcomingInstant>> ToPublic(Result<std::vector<model::PreviewEntry>> entries) {
+    if (!entries) return entries.error();
+    std::vector<UpcomingInstant> instants;
+    for (model::PreviewEntry& entry : *entries) {
+        instants.push_back(
+            {entry.at, std::move(entry.local), std::move(entry.oddity), entry.excluded}
+        );
+    }
+    return instants;
 }
 
 Result<ScheduleInfo> ToPublic(const Result<model::Schedule>& schedule) {
@@ -205,25 +221,57 @@ Result<TaskId> Schedules::RunNow(std::string_view name) {
 }
 
 Result<std::vector<UpcomingInstant>> Schedules::Next(std::string_view name, int count) {
-    return Ask([&]() -> Result<std::vector<UpcomingInstant>> {
-        auto entries = desk_->Next(tenant_, name, count);
-        if (!entries) return entries.error();
-        std::vector<UpcomingInstant> instants;
-        for (model::PreviewEntry& entry : *entries) {
-            instants.push_back(
-                {entry.at, std::move(entry.local), std::move(entry.oddity), entry.excluded}
-            );
+    return Ask([&] { return ToPublic(desk_->Next(tenant_, name, count)); });
+}
+
+Result<std::vector<UpcomingInstant>> Schedules::Preview(
+    const When& when, int count, const ScheduleOptions& options
+) {
+    model::NewTask task;
+    task.tenant = tenant_;
+    task.type = "preview";
+    ScheduleOptions counting{.except = options.except, .zone = options.zone};
+    auto spec = ToSpec("preview", when, counting, std::move(task));
+    if (!spec) return spec.error();
+    return Ask([&] { return ToPublic(desk_->Preview(*spec, count)); });
+}
+
+Result<std::vector<ApplyStepInfo>> Schedules::Apply(
+    std::string_view document, const ApplyOptions& options
+) {
+    return Ask([&]() -> Result<std::vector<ApplyStepInfo>> {
+        auto steps = desk_->Apply(
+            {.document = std::string(document),
+             .tenant = tenant_,
+             .dry_run = options.dry_run,
+             .prune = options.prune,
+             .actor = std::string(kActor)}
+        );
+        if (!steps) return steps.error();
+        std::vector<ApplyStepInfo> shown;
+        for (const services::ApplyStep& step : *steps) {
+            ApplyStepInfo& info = shown.emplace_back();
+            info.action = services::ApplyKindName(step.kind);
+            info.what = step.what;
+            info.name = step.name;
+            for (const auto& difference : step.differences) {
+                info.differences.push_back(difference.member);
+            }
         }
-        return instants;
+        return shown;
     });
 }
 
 Result<BackfillInfo> Schedules::Backfill(
-    std::string_view name, Time from, Time to, bool only_count
+    std::string_view name, Time from, Time to, const BackfillOptions& options
 ) {
     return Ask([&]() -> Result<BackfillInfo> {
         services::BackfillRequest request{
-            .name = std::string(name), .from = from, .to = to, .dry_run = only_count};
+            .name = std::string(name),
+            .from = from,
+            .to = to,
+            .dry_run = options.only_count,
+            .again = options.again};
         auto report = desk_->Backfill(tenant_, request);
         if (!report) return report.error();
         return BackfillInfo{
@@ -267,6 +315,16 @@ Result<void> Schedules::PutCalendar(std::string_view name, std::vector<std::stri
 
 Result<void> Schedules::RemoveCalendar(std::string_view name) {
     return Ask([&] { return desk_->RemoveCalendar(tenant_, name); });
+}
+
+Result<std::vector<CalendarInfo>> Schedules::Calendars() {
+    return Ask([&]() -> Result<std::vector<CalendarInfo>> {
+        std::vector<CalendarInfo> shown;
+        for (model::Calendar& calendar : desk_->Calendars(tenant_)) {
+            shown.push_back({std::move(calendar.name), std::move(calendar.dates)});
+        }
+        return shown;
+    });
 }
 
 Result<void> Schedules::PutVisits(std::string_view name, std::span<const VisitRequest> visits) {

@@ -73,7 +73,9 @@ TEST(Schedules, EveryWordOfTheInterfaceReachesTheStore) {
     EXPECT_EQ(schedules.Get("n")->last_task, task);
     EXPECT_FALSE(schedules.Resume("n")->paused);
     EXPECT_THAT(schedules.Next("n", 5).value(), SizeIs(5));
-    EXPECT_EQ(schedules.Backfill("n", test.now() - 72h, test.now(), true)->missing, 3);
+    EXPECT_EQ(
+        schedules.Backfill("n", test.now() - 72h, test.now(), {.only_count = true})->missing, 3
+    );
     EXPECT_EQ(schedules.Backfill("n", test.now() - 72h, test.now())->created, 3);
     EXPECT_FALSE(schedules.RemoveCalendar("h"));
     ASSERT_TRUE(schedules.Remove("n"));
@@ -124,6 +126,71 @@ TEST(Schedules, VisitsCarryTheirEntityAndInstant) {
     EXPECT_TRUE(schedules.Visits("n").value()[0].last_at.has_value());
     std::vector<std::string> gone = {"a", "nobody"};
     EXPECT_EQ(schedules.RemoveVisits("n", gone).value(), 1);
+}
+
+TEST(Schedules, OverlapOfVisitsIsLeftOutUnlessOneAsksForIt) {
+    stint::testing::TestEngine test;
+    Schedules schedules = test.engine().schedules();
+    auto put = [&](std::optional<OnOverlap> overlap) {
+        ScheduleOptions options;
+        options.overlap = overlap;
+        auto made = schedules.Put("n", when::Visits{1h}, kTick, options);
+        return made ? made->definition : made.error().message;
+    };
+    EXPECT_EQ(put({}), R"({"name":"n","visits":"1h","task":{"type":"tick"}})");
+    EXPECT_EQ(put(OnOverlap::kSkip), put({}));
+    EXPECT_THAT(put(OnOverlap::kAllow), HasSubstr(R"("overlap":"allow")"));
+    EXPECT_THAT(put(OnOverlap::kQueueOne), HasSubstr("use skip"));
+}
+
+TEST(Schedules, AnIntervalMayCountFromTheStart) {
+    stint::testing::TestEngine test;
+    int runs = 0;
+    test.Handle(kTick, [&](Context&) { ++runs; });
+    auto made = test.engine().schedules().Put("n", when::AfterStart{10min}, kTick);
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_THAT(made->definition, HasSubstr(R"("after_start":"10m")"));
+    test.RunUntilIdle();
+    EXPECT_EQ(runs, 1);
+    for (int i = 0; i < 30; ++i) {
+        test.AdvanceTime(1min);
+        test.RunUntilIdle();
+    }
+    EXPECT_EQ(runs, 4);
+}
+
+TEST(Schedules, ADocumentIsAppliedAndATimingIsTriedOut) {
+    stint::testing::TestEngine test;
+    Schedules schedules = test.engine().schedules();
+    constexpr std::string_view kDocument =
+        R"({"calendars":{"h":["2026-12-25"]},"schedules":[)"
+        R"({"name":"n","every":"1h","except":["h"],"task":{"type":"tick"}}]})";
+    auto steps = schedules.Apply(kDocument, {.dry_run = true});
+    ASSERT_TRUE(steps) << steps.error().message;
+    ASSERT_THAT(*steps, SizeIs(2));
+    EXPECT_EQ(steps->at(1).action, "create");
+    EXPECT_THAT(schedules.Calendars().value(), SizeIs(0));
+    ASSERT_TRUE(schedules.Apply(kDocument));
+    ASSERT_THAT(schedules.Calendars().value(), SizeIs(1));
+    EXPECT_EQ(schedules.Calendars()->at(0).dates.at(0), "2026-12-25");
+    EXPECT_EQ(schedules.Get("n")->changed_by, "api");
+    auto next = schedules.Preview(when::Cron{"30 2 * * *", "Europe/Berlin"}, 3);
+    ASSERT_TRUE(next) << next.error().message;
+    EXPECT_THAT(*next, SizeIs(3));
+    EXPECT_THAT(next->at(0).local, HasSubstr("02:30:00"));
+    EXPECT_FALSE(schedules.Preview(when::Cron{"61 * * * *"}));
+    EXPECT_THAT(schedules.List().value(), SizeIs(1));
+}
+
+TEST(Schedules, ABackfillOfWhatNobodyRemembersIsAskedFor) {
+    stint::testing::TestEngine test;
+    Schedules schedules = test.engine().schedules();
+    ASSERT_TRUE(schedules.Put("n", when::Every{24h}, kTick));
+    ASSERT_TRUE(schedules.Pause("n"));
+    test.AdvanceTime(24h * 30);
+    Time from = test.now() - 24h * 20;
+    EXPECT_EQ(schedules.Backfill("n", from, test.now()).error().code, Code::kConflict);
+    EXPECT_EQ(schedules.Backfill("n", from, test.now(), {.again = true})->created, 20);
 }
 
 TEST(Schedules, AStartedEngineFiresThemByItself) {

@@ -66,15 +66,16 @@ void ScheduleDesk::Wake(std::span<const store::RunReply> runs) {
 
 // When a node is to look at it first. None: never, or at once; the store knows.
 Result<std::optional<Time>> ScheduleDesk::FirstLook(
-    const ScheduleSpec& spec, const std::optional<Schedule>& there
+    Planner& planner, const ScheduleSpec& spec, const Schedule* there
 ) {
     Time now = store_.Now();
-    Time created_at = there ? there->created_at : now;
-    auto prepared = Planner(schedules_, zones_).Prepare(spec, created_at);
+    Time created_at = there != nullptr ? there->created_at : now;
+    auto prepared = planner.Prepare(spec, created_at);
     if (!prepared) return prepared.error();
     if (spec.timing.kind == Kind::kVisits) return std::optional<Time>();
     auto next = model::NextInstant(prepared->timing, now, prepared->excluded);
-    if (spec.timing.kind == Kind::kAfterEnd) return next ? next : std::optional<Time>(now);
+    bool after_a_run = spec.timing.kind == Kind::kAfterEnd || spec.timing.kind == Kind::kAfterStart;
+    if (after_a_run) return next ? next : std::optional<Time>(now);
     if (next) return next;
     if (spec.timing.kind == Kind::kOnce) {
         return MakeError(
@@ -87,15 +88,11 @@ Result<std::optional<Time>> ScheduleDesk::FirstLook(
     return MakeError(Code::kInvalid, "the schedule has no instant to come: it would never run");
 }
 
-Result<Schedule> ScheduleDesk::Put(
-    const ScheduleSpec& spec, std::optional<int> expected_revision, std::string_view actor
+Result<std::optional<Time>> ScheduleDesk::Check(
+    Planner& planner, const ScheduleSpec& spec, const Schedule* there
 ) {
-    if (auto valid = model::Validate(spec); !valid) return valid.error();
-    std::optional<Schedule> there = schedules_.Get(spec.tenant, spec.name);
-    // Programs say what they want at every start: then nothing changes.
-    bool expected = there && expected_revision.value_or(there->revision) == there->revision;
-    if (expected && model::Differences(there->spec, spec).empty()) return std::move(*there);
-    if (there && !model::SameTiming(there->spec, spec)) {
+    bool same_timing = there != nullptr && model::SameTiming(there->spec, spec);
+    if (there != nullptr && !same_timing) {
         bool visits = spec.timing.kind == Kind::kVisits;
         if (visits != (there->spec.timing.kind == Kind::kVisits)) {
             return MakeError(
@@ -106,17 +103,28 @@ Result<Schedule> ScheduleDesk::Put(
             );
         }
     }
-    std::optional<Time> next_at;
-    if (!there || !model::SameTiming(there->spec, spec) || there->spec.except != spec.except) {
-        auto first = FirstLook(spec, there);
-        if (!first) return first.error();
-        // Excluded days may change until the store has it: then the first look, at once, finds out.
-        if (spec.except.empty()) next_at = *first;
-    }
+    if (same_timing && there->spec.except == spec.except) return std::optional<Time>();
+    auto first = FirstLook(planner, spec, there);
+    // Excluded days may change until the store has it: then the first look, at once, finds out.
+    if (first && !spec.except.empty()) return std::optional<Time>();
+    return first;
+}
+
+Result<Schedule> ScheduleDesk::Put(
+    const ScheduleSpec& spec, std::optional<int> expected_revision, std::string_view actor
+) {
+    if (auto valid = model::Validate(spec); !valid) return valid.error();
+    std::optional<Schedule> there = schedules_.Get(spec.tenant, spec.name);
+    // Programs say what they want at every start: then nothing changes.
+    bool expected = there && expected_revision.value_or(there->revision) == there->revision;
+    if (expected && model::Differences(there->spec, spec).empty()) return std::move(*there);
+    Planner planner(schedules_, zones_);
+    auto first = Check(planner, spec, there ? &*there : nullptr);
+    if (!first) return first.error();
     store::SchedulePut put{
         .spec = spec,
         .expected_revision = expected_revision,
-        .next_at = next_at,
+        .next_at = *first,
         .actor = std::string(actor)};
     auto done = schedules_.Put(put);
     if (done) Changed();
@@ -397,17 +405,27 @@ Result<BackfillReport> ScheduleDesk::Backfill(TenantId tenant, const BackfillReq
 
 // ---- calendars and visits ----------------------------------------------------------------------
 
+Result<void> ScheduleDesk::CheckRoomFor(
+    const std::vector<model::Calendar>& there, std::span<const model::Calendar> wanted
+) {
+    auto is_new = [&](const model::Calendar& calendar) {
+        return std::ranges::find(there, calendar.name, &model::Calendar::name) == there.end();
+    };
+    auto more = std::ranges::count_if(wanted, is_new);
+    auto all = there.size() + static_cast<std::size_t>(more);
+    if (more == 0 || all <= static_cast<std::size_t>(model::limits::kCalendars)) return {};
+    return MakeError(
+        Code::kLimit,
+        "there are {} calendars, and the limit is {}: remove one",
+        there.size(),
+        model::limits::kCalendars
+    );
+}
+
 Result<void> ScheduleDesk::PutCalendar(const model::Calendar& calendar) {
     if (auto valid = model::Validate(calendar); !valid) return valid;
-    auto there = schedules_.Calendars(calendar.tenant);
-    bool is_new = std::ranges::find(there, calendar.name, &model::Calendar::name) == there.end();
-    if (is_new && there.size() >= static_cast<std::size_t>(model::limits::kCalendars)) {
-        return MakeError(
-            Code::kLimit,
-            "there are {} calendars, which is the limit: remove one",
-            model::limits::kCalendars
-        );
-    }
+    auto room = CheckRoomFor(schedules_.Calendars(calendar.tenant), {&calendar, 1});
+    if (!room) return room;
     schedules_.PutCalendar(calendar);
     Changed();
     return {};

@@ -172,15 +172,23 @@ void Scheduler::LookForFinished(const store::DueReply& due) {
 model::RunsNow Scheduler::LookAtRuns(const Schedule& schedule) {
     model::RunsNow runs;
     if (!RunsMatter(schedule.spec)) return runs;
-    const bool when = schedule.spec.timing.kind == model::TimingSpec::Kind::kAfterEnd;
+    const model::TimingSpec::Kind kind = schedule.spec.timing.kind;
+    const bool when = kind == model::TimingSpec::Kind::kAfterEnd ||
+                      kind == model::TimingSpec::Kind::kAfterStart;
+    auto later = [](std::optional<Time>& latest, const std::optional<Time>& at) {
+        if (at) latest = std::max(latest.value_or(*at), *at);
+    };
     for (TaskId task : schedule.running) {
         if (finished_.contains(task) && !when) continue;
         auto record = parts_.store.Get(task);
         if (record && !model::IsTerminal(record->state)) {
             runs.live.push_back(task);
             if (record->cancel_requested) asked_to_end_.insert(task);
-        } else if (when && record && record->finished_at) {
-            runs.ended_at = std::max(runs.ended_at.value_or(Time{}), *record->finished_at);
+        } else if (when && record) {
+            later(runs.ended_at, record->finished_at);
+            // An execution goes on after every step: it began when it was made.
+            bool steps = record->type == model::kStepsType;
+            later(runs.started_at, steps ? record->created_at : record->claimed_at);
         }
     }
     return runs;
@@ -251,7 +259,7 @@ std::vector<VisitFiring> Scheduler::PlanVisits(const store::DueReply& due) {
         firing.run = PlannedRun{
             .instant = visit.next_at,
             .cause = RunCause::kTimed,
-            .task = TaskOf(*schedule, visit.next_at, visit.entity, RunCause::kTimed),
+            .task = TaskOf(*schedule, visit.next_at, visit.entity, RunCause::kTimed, due.now),
             .skipped = {},
             .keep = KeepOf(schedule->spec, RunCause::kTimed)};
     }

@@ -198,6 +198,41 @@ TEST_F(SchedulerTest, ADelayBeginsAtTheEndOfTheRun) {
     EXPECT_EQ(Runs().front().instant, ended + 5min);
 }
 
+TEST_F(SchedulerTest, AnIntervalFromTheStartCountsFromTheLastAttempt) {
+    Put(R"({"name":"n","after_start":"10m","task":{"type":"t","max_attempts":3}})");
+    SessionId session = random.MakeId<SessionId>();
+    store.OpenSession({.id = session, .hostname = "h", .lease = 10h, .types = {"t"}});
+    auto run = [&](Duration takes, store::Settlement::Kind kind) {
+        auto lease = store.Claim({.session = session, .limit = 1, .types = {"t"}}).leases.at(0);
+        Pass(takes);
+        store::Settlement over{
+            .task = lease.task, .token = lease.token, .session = session, .kind = kind};
+        if (kind == store::Settlement::Kind::kRetry) over.delay = 1min;
+        store.Settle({&over, 1});
+        return store.Get(lease.task)->claimed_at.value();
+    };
+    Pass(90s);  // nobody has time for it
+    Time started = run(4min, store::Settlement::Kind::kComplete);
+    Pass(6min - 1s);
+    EXPECT_THAT(Tasks(), SizeIs(1)) << "ten minutes from the start, not from the instant";
+    Pass(2s);
+    ASSERT_THAT(Tasks(), SizeIs(2));
+    EXPECT_EQ(Runs().front().instant, started + 10min);
+    // An attempt that fails moves nothing: the run goes on.
+    run(1min, store::Settlement::Kind::kRetry);
+    Time due = store.Get(Live().at(0))->due_at;
+    Pass(std::chrono::duration_cast<Duration>(due - store.Now()) + 1s);
+    EXPECT_THAT(Tasks(), SizeIs(2));
+    // It takes longer than the interval: then the next is due at once, and once.
+    started = run(45min, store::Settlement::Kind::kComplete);
+    EXPECT_THAT(Live(), IsEmpty());
+    Pass(31s);
+    ASSERT_THAT(Live(), SizeIs(1));
+    EXPECT_EQ(Runs().front().instant, started + 10min);
+    Pass(40min);
+    EXPECT_THAT(Tasks(), SizeIs(3));
+}
+
 TEST_F(SchedulerTest, OnceIsOnceAndThenNever) {
     Put(R"({"name":"n","at":"now+1h","task":{"type":"t"}})");
     Pass(3h);
@@ -282,7 +317,7 @@ TEST_F(SchedulerTest, ADayThatIsNotExcludedAnyMoreHasItsRuns) {
 
 TEST_F(SchedulerTest, VisitsReturnToADayThatIsNotExcludedAnyMore) {
     ASSERT_TRUE(desk.PutCalendar({.name = "h", .dates = {"2023-11-15", "2023-11-16"}}));
-    Put(R"({"name":"n","visits":"1h","except":["h"],"task":{"type":"v"}})");
+    Put(R"({"name":"n","visits":"1h","except":["h"],"overlap":"allow","task":{"type":"v"}})");
     std::vector<model::NewVisit> one = {{.entity = "e", .every = {}}};
     ASSERT_TRUE(desk.PutVisits(kDefaultTenant, "n", one));
     Pass(105min);
@@ -357,10 +392,66 @@ TEST_F(SchedulerTest, MissedVisitsAreMadeUpForOnce) {
     EXPECT_LE(visits.at(0).next_at, store.Now() + 1h);
 }
 
+TEST_F(SchedulerTest, VisitsDoNotPileUpWhileNobodyWorks) {
+    Put(R"({"name":"n","visits":"1h","task":{"type":"t"}})");
+    Put(R"({"name":"m","visits":"1h","overlap":"allow","task":{"type":"u"}})");
+    std::vector<model::NewVisit> entities = {
+        {.entity = "a", .every = {}}, {.entity = "b", .every = {}}};
+    for (const char* name : {"n", "m"}) {
+        ASSERT_TRUE(desk.PutVisits(kDefaultTenant, name, entities));
+    }
+    Pass(8h);
+    std::map<std::string, int> live;
+    for (TaskId task : Live()) ++live[store.Get(task)->type];
+    EXPECT_EQ(live["t"], 2);
+    EXPECT_EQ(live["u"], 16) << "who asks for it gets it";
+    auto last = Runs("n").front();
+    EXPECT_FALSE(last.task.valid());
+    EXPECT_THAT(last.skipped, HasSubstr("the visit before is not over"));
+    auto visits = desk.Visits(kDefaultTenant, "n", {.limit = 10}).value();
+    EXPECT_LT(visits.at(0).last_at, store.Now() - 6h) << "what did not happen is no visit";
+    // When it is over the next one comes at its time, and there is only that one.
+    Time next = visits.at(0).next_at;
+    for (const auto& task : Tasks()) {
+        if (task.type == "t") Finish(task.id);
+    }
+    Pass(1h);
+    EXPECT_EQ(desk.Visits(kDefaultTenant, "n", {.limit = 1})->at(0).last_at, next);
+    EXPECT_EQ(store.Counts({})[(model::CountKey{State::kOpen, "default", "t"})], 2);
+}
+
+TEST_F(SchedulerTest, VisitsThatPassDuringAPauseAreLeftOut) {
+    Put(R"({"name":"n","visits":"1h","task":{"type":"t"}})");
+    std::vector<model::NewVisit> entities;
+    for (int i = 0; i < 200; ++i) entities.push_back({.entity = std::to_string(i), .every = {}});
+    ASSERT_TRUE(desk.PutVisits(kDefaultTenant, "n", entities));
+    desk.SetPaused(kDefaultTenant, "n", true, "ann").value();
+    Pass(24h);
+    EXPECT_THAT(Tasks(), IsEmpty());
+    desk.SetPaused(kDefaultTenant, "n", false, "ann").value();
+    Pass(1s);
+    EXPECT_LT(Tasks().size(), 10u) << "they are as spread as they were";
+    Pass(1h);
+    EXPECT_THAT(Tasks(), SizeIs(200));
+}
+
+TEST_F(SchedulerTest, VisitsOfAnOutageAreSpreadByTheirJitter) {
+    Put(R"({"name":"n","visits":"1h","jitter":"30m","task":{"type":"t"}})");
+    std::vector<model::NewVisit> entities;
+    for (int i = 0; i < 200; ++i) entities.push_back({.entity = std::to_string(i), .every = {}});
+    ASSERT_TRUE(desk.PutVisits(kDefaultTenant, "n", entities));
+    clock.Advance(10h);
+    scheduler.RunOnce();
+    int soon = 0;
+    ASSERT_THAT(Tasks(), SizeIs(200));
+    for (const auto& task : Tasks()) soon += task.due_at < store.Now() + 3min ? 1 : 0;
+    EXPECT_LT(soon, 50);
+}
+
 TEST_F(SchedulerTest, OnAnExcludedDayThereAreNoVisitsAndNoRuns) {
     // 2023-11-15 and 16 in UTC; the clock begins on the 14th at 22:13.
     ASSERT_TRUE(desk.PutCalendar({.name = "h", .dates = {"2023-11-15", "2023-11-16"}}));
-    Put(R"({"name":"n","visits":"1h","except":["h"],"task":{"type":"v"}})");
+    Put(R"({"name":"n","visits":"1h","except":["h"],"overlap":"allow","task":{"type":"v"}})");
     Put(R"({"name":"grid","every":"1h","except":["h"],"task":{"type":"g"}})");
     std::vector<model::NewVisit> one = {{.entity = "e", .every = {}}};
     ASSERT_TRUE(desk.PutVisits(kDefaultTenant, "n", one));

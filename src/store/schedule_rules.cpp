@@ -101,6 +101,15 @@ RunReply RunReplyOf(const SubmitReply& reply) {
     return run;
 }
 
+RunReply VisitReplyOf(const SubmitReply& reply) {
+    RunReply run = RunReplyOf(reply);
+    if (run.kind != RunReply::Kind::kExisting) return run;
+    run.kind = RunReply::Kind::kSkipped;
+    run.message = fmt::format("the visit before is not over (task {})", run.task.value());
+    run.task = {};
+    return run;
+}
+
 std::string RunningText(const std::vector<TaskId>& running) {
     std::string text;
     for (TaskId task : running) {

@@ -30,6 +30,8 @@ ScheduleSpec ReadSpec(std::string_view json, std::string_view name);
 
 // What the submit of a run's task means for the run.
 RunReply RunReplyOf(const SubmitReply& reply);
+// The same for a visit: a task that is there and not over leaves none to make.
+RunReply VisitReplyOf(const SubmitReply& reply);
 // The answer to runs of their own that cannot be remembered, as where runs must not overlap each
 // one that is not over has to be. Nothing of such a firing happens.
 std::optional<RunReply> NoRoomFor(const Schedule& schedule, const Firing& firing);

@@ -137,7 +137,8 @@ public:
     virtual std::vector<Schedule> List(const ScheduleListRequest& request) = 0;
     // With its runs and visits; its tasks stay. False: there is none.
     virtual bool Remove(TenantId tenant, std::string_view name) = 0;
-    // What passes during a pause is left out. nullopt: there is no such schedule.
+    // What passes during a pause is left out, and visits move to their next instant. nullopt: there
+    // is no such schedule.
     virtual std::optional<Schedule> SetPaused(
         TenantId tenant, std::string_view name, bool paused, std::string_view actor
     ) = 0;
@@ -147,6 +148,8 @@ public:
     // where runs must not overlap one that was made before them is lost; backfills are no runs that
     // anything waits for.
     virtual std::vector<FiringReply> Fire(std::span<const Firing> firings) = 0;
+    // A visit whose task is not made since another one is live (unique key) is recorded as skipped,
+    // and is not the entity's last.
     virtual std::vector<FiringReply> FireVisits(std::span<const VisitFiring> firings) = 0;
     virtual std::vector<ScheduleRun> Runs(const RunsRequest& request) = 0;
     // Marks that are kept no longer; at most `limit` of them. How many.

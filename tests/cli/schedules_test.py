@@ -47,6 +47,8 @@ class Schedules(CliCase):
         self.assertIn("cron", wrong("n", "echo", "--cron", "0 0 30 2 *"))
         self.assertIn("both given", wrong("n", "echo", "--cron", "@daily", "--every", "1h"))
         self.assertIn("Europe/Berln", wrong("n", "echo", "--cron", "@daily", "--zone", "Europe/Berln"))
+        self.assertNotIn("cron: cron", wrong("n", "echo", "--cron", "61 * * * *"))
+        self.assertIn("use skip", wrong("n", "echo", "--visits", "1h", "--overlap", "queue_one"))
         self.assertIn("which is over", wrong("n", "echo", "--at", "now-1h"))
         self.assertIn("INPUT", wrong("n", "echo", "{", "--every", "1h"))
         self.assertIn("queue_one", wrong("n", "echo", "--every", "1h", "--overlap", "never"))
@@ -98,6 +100,9 @@ class Schedules(CliCase):
         self.assertIn(len(odd), (2, 3))
         self.assertTrue(any("forward" in one["oddity"] for one in odd))
         self.assertIn("02:30:00", self.run_stint("schedule", "next", "n").out)
+        self.put("gap", "echo", "--cron", "30 2 * * *", "--zone", "Europe/Berlin", "--gap", "skip")
+        table = self.run_stint("schedule", "next", "gap", "--count", "400").out
+        self.assertIn("the clocks skip 02:30 on this day: no run", table)
         self.run_stint("schedule", "next", "n", "--count", "0", code=2)
 
     def test_run_now_pause_resume_remove(self):
@@ -159,6 +164,11 @@ class Schedules(CliCase):
         self.assertIn('did you mean "every"', apply(code=2).err)
         self.assertIn("holidays", self.run_stint("schedule", "calendars").out)
         self.run_stint("schedule", "apply", "nowhere.json", code=2)
+
+    def test_an_interval_may_count_from_the_start(self):
+        made = self.put("n", "echo", "--after-start", "10m", "--first", "2030-01-01T00:00:00Z")
+        self.assertEqual(made["definition"]["after_start"], "10m")
+        self.assertIn("10m after the start", self.run_stint("schedule", "list").out)
 
     def test_visits_of_many_entities(self):
         self.put("channels", "echo", "{}", "--visits", "1h", "--entity-field", "channel")

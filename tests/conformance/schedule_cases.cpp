@@ -747,6 +747,62 @@ TEST_P(VisitCases, AVisitThatIsOnlyMovedMakesNothing) {
     EXPECT_EQ(after.last_at, std::nullopt);
 }
 
+TEST_P(VisitCases, AVisitWhoseLastOneIsNotOverIsSkipped) {
+    Schedule made = Visiting({{"a", store.Now() - 1s}});
+    auto turn = [&] {
+        VisitFiring firing = Turn(made, Due().visits.at(0));
+        firing.run->task->unique_key = "visit:a";
+        firing.next_at = firing.expected_next_at + 1ms;
+        return firing;
+    };
+    VisitFiring first = turn();
+    TaskId task = schedules.FireVisits({&first, 1}).at(0).runs.at(0).task;
+    Advance(1s);
+    VisitFiring second = turn();
+    FiringReply reply = schedules.FireVisits({&second, 1}).at(0);
+    ASSERT_EQ(reply.kind, FireKind::kFired);
+    EXPECT_EQ(reply.runs.at(0).kind, RunKind::kSkipped);
+    EXPECT_FALSE(reply.runs.at(0).task.valid());
+    EXPECT_THAT(ListAll(), SizeIs(1));
+    std::vector<ScheduleRun> runs = RunsOf(made);
+    ASSERT_THAT(runs, SizeIs(2));
+    EXPECT_FALSE(runs[0].task.valid());
+    EXPECT_THAT(runs[0].skipped, HasSubstr("not over (task " + task.ToString()));
+    Visit after = schedules.Visits({.schedule = made.id}).at(0);
+    EXPECT_EQ(after.last_at, first.expected_next_at);
+    EXPECT_EQ(after.next_at, second.next_at);
+    EXPECT_EQ(Complete(ClaimOne()), State::kComplete);
+    VisitFiring third = turn();
+    reply = schedules.FireVisits({&third, 1}).at(0);
+    EXPECT_EQ(reply.runs.at(0).kind, RunKind::kCreated);
+    EXPECT_EQ(schedules.Visits({.schedule = made.id}).at(0).last_at, third.expected_next_at);
+}
+
+TEST_P(VisitCases, APauseMovesWhatPassedToItsNextInstant) {
+    Time now = store.Now();
+    Schedule made = Visiting({{"a", now + 10min}, {"b", now + 20min}, {"c", now + 90h}});
+    ScheduleStore::VisitPut own{
+        .visit = {.entity = "own", .every = Duration(7min)}, .next_at = now + 3min + 123us};
+    ASSERT_TRUE(schedules.PutVisits(made.id, {&own, 1}));
+    ASSERT_TRUE(schedules.SetPaused(kDefaultTenant, "visits", true, "bob"));
+    Advance(5h + 15min);
+    schedules.SetPaused(kDefaultTenant, "visits", true, "bob");  // again: nothing happens
+    EXPECT_EQ(schedules.Visits({.schedule = made.id}).at(0).next_at, now + 10min);
+    ASSERT_TRUE(schedules.SetPaused(kDefaultTenant, "visits", false, "bob"));
+    EXPECT_THAT(Due().visits, IsEmpty());
+    std::vector<Visit> visits = schedules.Visits({.schedule = made.id});
+    ASSERT_THAT(Entities(visits), ElementsAre("a", "b", "c", "own"));
+    EXPECT_EQ(visits[0].next_at, now + 6h + 10min);
+    EXPECT_EQ(visits[1].next_at, now + 5h + 20min);
+    EXPECT_EQ(visits[2].next_at, now + 90h);
+    EXPECT_EQ(visits[3].next_at, now + 3min + 123us + 45 * 7min);
+    // One that goes on anyway moves nothing.
+    Advance(5min);
+    EXPECT_EQ(Due().visits.size(), 2u);
+    ASSERT_TRUE(schedules.SetPaused(kDefaultTenant, "visits", false, "bob"));
+    EXPECT_EQ(Due().visits.size(), 2u);
+}
+
 TEST_P(VisitCases, AnOldLookAtAVisitIsLost) {
     Schedule made = Visiting({{"a", store.Now() - 1s}});
     VisitFiring turn = Turn(made, Due().visits.at(0));

@@ -4,6 +4,7 @@
 
 #include "base/planted_bug.h"
 #include "base/result.h"
+#include "model/schedule_plan.h"
 #include "store/schedule_rules.h"
 
 namespace stint::store::memory {
@@ -80,8 +81,17 @@ std::optional<Schedule> ScheduleOps::SetPaused(
 ) {
     Schedule* found = Find(tenant, name);
     if (found == nullptr) return std::nullopt;
+    if (found->paused && !paused) MoveDueVisits(*found);
     store::SetPaused(*found, paused, actor, now_);
     return *found;
+}
+
+void ScheduleOps::MoveDueVisits(const Schedule& schedule) {
+    for (auto& [key, visit] : data_.visits) {
+        if (key.first != schedule.id) continue;
+        Duration every = visit.every.value_or(schedule.spec.timing.every);
+        visit.next_at = VisitAfter(now_, visit.next_at, every);
+    }
 }
 
 DueReply ScheduleOps::Due(int schedules, int visits) {
@@ -125,7 +135,10 @@ RunReply ScheduleOps::Decide(Schedule& schedule, const std::string& entity, cons
         return {.kind = RunReply::Kind::kDecided, .task = found->second.run.task};
     }
     RunReply reply{.kind = RunReply::Kind::kSkipped, .message = run.skipped};
-    if (run.task) reply = RunReplyOf(ops_.Submit({&*run.task, 1}).at(0));
+    if (run.task) {
+        SubmitReply made = ops_.Submit({&*run.task, 1}).at(0);
+        reply = entity.empty() ? RunReplyOf(made) : VisitReplyOf(made);
+    }
     Duration keep = base::Planted(base::Bug::kMarkDeletedEarly) ? Duration{1} : run.keep;
     data_.runs[key] = {
         .run =
@@ -172,7 +185,7 @@ FiringReply ScheduleOps::FireVisit(const VisitFiring& firing) {
     FiringReply reply;
     if (firing.run) {
         reply.runs.push_back(Decide(schedule, firing.entity, *firing.run));
-        if (firing.run->task) visit->second.last_at = firing.run->instant;
+        if (reply.runs[0].task.valid()) visit->second.last_at = firing.run->instant;
     }
     visit->second.next_at = firing.next_at;
     return reply;

@@ -37,6 +37,7 @@ public:
 private:
     Schedule* Find(TenantId tenant, std::string_view name);
     void ShortenVisits(const Schedule& schedule, Duration every);
+    void MoveDueVisits(const Schedule& schedule);
     RunReply Decide(Schedule& schedule, const std::string& entity, const PlannedRun& run);
 
     Data& data_;

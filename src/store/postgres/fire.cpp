@@ -106,7 +106,7 @@ void PostgresSchedules::SubmitRuns(Transaction& transaction, std::span<const Dec
     std::vector<SubmitReply> replies = store_.SubmitIn(transaction, tasks);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const Deciding& one = runs[i];
-        *one.reply = RunReplyOf(replies[i]);
+        *one.reply = one.entity.empty() ? RunReplyOf(replies[i]) : VisitReplyOf(replies[i]);
         if (one.reply->task == one.id) continue;
         // Another task stands for it, or none: the mark has named the one that was to be.
         Params params;
@@ -211,17 +211,15 @@ std::map<PostgresSchedules::VisitKey, Time> PostgresSchedules::VisitsThere(
     return there;
 }
 
-void PostgresSchedules::AdvanceVisits(
-    Transaction& transaction, std::span<const VisitFiring* const> firings
-) {
-    if (firings.empty()) return;
+void PostgresSchedules::AdvanceVisits(Transaction& transaction, std::span<const Moved> visits) {
+    if (visits.empty()) return;
     ArrayOf schedule(oid::kInt8), entity(oid::kText), next(oid::kTimestamptz),
         last(oid::kTimestamptz);
-    for (const VisitFiring* firing : firings) {
+    for (const auto& [firing, reply] : visits) {
         schedule.Int(firing->schedule.value());
         entity.Text(firing->entity);
         next.At(firing->next_at);
-        bool made = firing->run && firing->run->task;
+        bool made = firing->run && reply->runs.at(0).task.valid();
         made ? last.At(firing->run->instant) : last.Null();
     }
     Params params;
@@ -238,7 +236,7 @@ std::vector<FiringReply> PostgresSchedules::FireVisitsIn(
     std::map<VisitKey, Time> there = VisitsThere(transaction, firings);
     std::vector<FiringReply> replies(firings.size());
     std::vector<Deciding> runs;
-    std::vector<const VisitFiring*> moved;
+    std::vector<Moved> moved;
     for (std::size_t i = 0; i < firings.size(); ++i) {
         const VisitFiring& firing = firings[i];
         TaskId id;
@@ -258,7 +256,7 @@ std::vector<FiringReply> PostgresSchedules::FireVisitsIn(
             continue;
         }
         visit->second = firing.next_at;  // for another one of it in this batch
-        moved.push_back(&firing);
+        moved.push_back({&firing, &replies[i]});
         if (!firing.run) continue;
         replies[i].runs.resize(1);
         runs.push_back({firing.schedule, firing.entity, &*firing.run, id, &replies[i].runs[0]});

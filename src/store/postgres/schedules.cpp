@@ -162,6 +162,15 @@ void PostgresSchedules::ShortenVisits(
     );
 }
 
+void PostgresSchedules::MoveDueVisits(
+    Transaction& transaction, const Schedule& schedule, Time now
+) {
+    transaction.Query(
+        db_.sql.visits_resume,
+        Params().Number(schedule.id).At(now).Int(schedule.spec.timing.every.count())
+    );
+}
+
 void PostgresSchedules::Save(Transaction& transaction, const Schedule& schedule) {
     transaction.Query(
         db_.sql.schedule_save,
@@ -234,7 +243,9 @@ std::optional<Schedule> PostgresSchedules::SetPaused(
     return db_.Run([&](Transaction& transaction) {
         std::optional<Schedule> found = FindLocked(transaction, tenant, name);
         if (!found) return found;
-        store::SetPaused(*found, paused, actor, NowIn(transaction, db_.sql));
+        Time now = NowIn(transaction, db_.sql);
+        if (found->paused && !paused) MoveDueVisits(transaction, *found, now);
+        store::SetPaused(*found, paused, actor, now);
         Save(transaction, *found);
         return found;
     });

@@ -56,6 +56,7 @@ private:
     // So that a calendar does not change unseen while a schedule that names it is on its way.
     void HoldCalendars(Transaction& transaction, const ScheduleSpec& spec);
     void ShortenVisits(Transaction& transaction, const Schedule& schedule, Duration before);
+    void MoveDueVisits(Transaction& transaction, const Schedule& schedule, Time now);
     void DueSchedules(int limit, DueReply& reply);
     void Save(Transaction& transaction, const Schedule& schedule);
     void SaveAdvanced(Transaction& transaction, const std::map<ScheduleId, Schedule>& schedules);
@@ -72,7 +73,12 @@ private:
     std::map<VisitKey, Time> VisitsThere(
         Transaction& transaction, std::span<const VisitFiring> firings
     );
-    void AdvanceVisits(Transaction& transaction, std::span<const VisitFiring* const> firings);
+    // One visit that moves, and whether it was made.
+    struct Moved {
+        const VisitFiring* firing = nullptr;
+        const FiringReply* reply = nullptr;
+    };
+    void AdvanceVisits(Transaction& transaction, std::span<const Moved> visits);
     std::vector<FiringReply> FireVisitsIn(
         Transaction& transaction, std::span<const VisitFiring> firings, std::span<const TaskId> ids
     );

@@ -39,7 +39,8 @@ namespace stint::store::pg {
     X(sessions) X(settled_by) X(start_by_passed) X(submit_plain) X(take_outside)                \
     X(take_waiting) X(tell_waiters) X(types) X(types_lock) X(types_lock_shared)                 \
     X(types_publish) X(unknown_any) X(unknown_of_types) X(visit_list) X(visits_advance)         \
-    X(visits_due) X(visits_put) X(visits_remove) X(visits_shorten) X(visits_there)              \
+    X(visits_due) X(visits_put) X(visits_remove) X(visits_resume) X(visits_shorten)             \
+    X(visits_there)                                                                             \
     X(wait) X(wait_close)                                                                       \
     X(wait_failed) X(wait_forget) X(wait_members) X(wait_of) X(wait_reaches) X(wait_write)      \
     X(waiting_of) X(workflow_lock) X(workflow_of) X(workflow_remove) X(workflow_set)            \

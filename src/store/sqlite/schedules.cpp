@@ -165,6 +165,10 @@ std::optional<Schedule> ScheduleWrites::SetPaused(
 ) {
     std::optional<Schedule> found = Find(tenant, name);
     if (!found) return std::nullopt;
+    if (found->paused && !paused) {
+        std::int64_t usual = found->spec.timing.every.count();
+        Sql("visits_resume").Run(found->id.value(), Micros(now_), usual);
+    }
     store::SetPaused(*found, paused, actor, now_);
     Save(*found);
     return found;
@@ -183,7 +187,10 @@ RunReply ScheduleWrites::Decide(
         }
     }
     RunReply reply{.kind = RunReply::Kind::kSkipped, .message = run.skipped};
-    if (run.task) reply = RunReplyOf(ops_.Submit(Prepare({&*run.task, 1})).at(0));
+    if (run.task) {
+        SubmitReply made = ops_.Submit(Prepare({&*run.task, 1})).at(0);
+        reply = entity.empty() ? RunReplyOf(made) : VisitReplyOf(made);
+    }
     Sql("run_set").Run(
         schedule.value(),
         Micros(run.instant),
@@ -228,24 +235,20 @@ FiringReply ScheduleWrites::Fire(const Firing& firing) {
 
 FiringReply ScheduleWrites::FireVisit(const VisitFiring& firing) {
     std::optional<Schedule> found = Load(firing.schedule);
-    bool there = found && Sql("visit_there").Scalar(firing.schedule.value(), firing.entity);
-    if (!there) return {.kind = FiringReply::Kind::kGone};
-    if (found->revision != firing.revision || found->paused) {
-        return {.kind = FiringReply::Kind::kLost};
-    }
-    std::optional<Time> last_at;
-    if (firing.run && firing.run->task) last_at = firing.run->instant;
-    int moved = Sql("visit_advance")
-                    .Run(
-                        Micros(firing.next_at),
-                        Micros(last_at),
-                        firing.schedule.value(),
-                        firing.entity,
-                        Micros(firing.expected_next_at)
-                    );
-    if (moved == 0) return {.kind = FiringReply::Kind::kLost};
+    std::optional<std::int64_t> next_at;
+    if (found) next_at = Sql("visit_there").Scalar(firing.schedule.value(), firing.entity);
+    if (!next_at) return {.kind = FiringReply::Kind::kGone};
+    bool same = found->revision == firing.revision && !found->paused &&
+                *next_at == Micros(firing.expected_next_at);
+    if (!same) return {.kind = FiringReply::Kind::kLost};
     FiringReply reply;
-    if (firing.run) reply.runs.push_back(Decide(firing.schedule, firing.entity, *firing.run));
+    std::optional<Time> last_at;
+    if (firing.run) {
+        reply.runs.push_back(Decide(firing.schedule, firing.entity, *firing.run));
+        if (reply.runs[0].task.valid()) last_at = firing.run->instant;
+    }
+    Sql("visit_advance")
+        .Run(Micros(firing.next_at), Micros(last_at), firing.schedule.value(), firing.entity);
     return reply;
 }
 

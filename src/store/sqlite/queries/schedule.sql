@@ -90,6 +90,11 @@ ON CONFLICT (schedule, entity) DO UPDATE SET every_ms = excluded.every_ms,
 UPDATE stint_visit SET next_at = ?2 + CAST((next_at - ?2) * 1.0 * ?3 / ?4 AS INTEGER)
 WHERE schedule = ?1 AND every_ms IS NULL AND next_at > ?2;
 
+-- name: visits_resume
+-- After a pause: those that passed move to their next instant, each in its place.
+UPDATE stint_visit SET next_at = next_at + ((?2 - next_at) / (coalesce(every_ms, ?3) * 1000) + 1) * (coalesce(every_ms, ?3) * 1000)
+WHERE schedule = ?1 AND next_at <= ?2;
+
 -- name: visit_remove
 DELETE FROM stint_visit WHERE schedule = ? AND entity = ?;
 
@@ -104,7 +109,7 @@ WHERE schedule = ? AND next_at <= ? ORDER BY next_at LIMIT ?;
 SELECT next_at FROM stint_visit WHERE schedule = ? AND next_at > ? ORDER BY next_at LIMIT 1;
 
 -- name: visit_advance
-UPDATE stint_visit SET next_at = ?, last_at = coalesce(?, last_at) WHERE schedule = ? AND entity = ? AND next_at = ?;
+UPDATE stint_visit SET next_at = ?, last_at = coalesce(?, last_at) WHERE schedule = ? AND entity = ?;
 
 -- name: visit_there
-SELECT 1 FROM stint_visit WHERE schedule = ? AND entity = ?;
+SELECT next_at FROM stint_visit WHERE schedule = ? AND entity = ?;
