@@ -11,6 +11,13 @@ const std::vector<model::Calendar>& Planner::CalendarsOf(TenantId tenant) {
     auto found = calendars_.find(tenant);
     if (found == calendars_.end()) {
         found = calendars_.emplace(tenant, schedules_.Calendars(tenant)).first;
+        for (const model::Calendar& calendar : coming_) {
+            if (calendar.tenant != tenant) continue;
+            std::erase_if(found->second, [&](const model::Calendar& other) {
+                return other.name == calendar.name;
+            });
+            found->second.push_back(calendar);
+        }
     }
     return found->second;
 }

@@ -19,8 +19,11 @@ struct Prepared {
 // For one round of planning: calendars are read once per tenant.
 class Planner {
 public:
-    Planner(store::ScheduleStore& schedules, ZoneSource zones)
-        : schedules_(schedules), zones_(std::move(zones)) {}
+    // Calendars that are about to be put count as if they were there.
+    Planner(
+        store::ScheduleStore& schedules, ZoneSource zones, std::vector<model::Calendar> coming = {}
+    )
+        : schedules_(schedules), zones_(std::move(zones)), coming_(std::move(coming)) {}
 
     // An unknown zone or calendar is an error that names it.
     Result<Prepared> Prepare(const model::ScheduleSpec& spec, Time created_at);
@@ -30,6 +33,7 @@ private:
 
     store::ScheduleStore& schedules_;
     const ZoneSource zones_;
+    const std::vector<model::Calendar> coming_;
     std::map<TenantId, std::vector<model::Calendar>> calendars_;
 };
 

@@ -137,6 +137,15 @@ ApplyStep StepFor(const std::vector<model::Calendar>& there, const model::Calend
     return step;
 }
 
+struct Change {
+    const ScheduleSpec* spec = nullptr;
+    int revision = 0;  // of what is there; 0 = nothing
+};
+
+Error Of(const ScheduleSpec& spec, const Error& error) {
+    return MakeError(error.code, "schedule {}: {}", Quoted(spec.name), error.message);
+}
+
 }  // namespace
 
 std::string_view ApplyKindName(ApplyStep::Kind kind) {
@@ -150,40 +159,43 @@ Result<std::vector<ApplyStep>> ScheduleDesk::Apply(const ApplyRequest& request) 
     if (!wanted) return wanted.error();
     std::vector<ApplyStep> steps;
     std::vector<model::Calendar> calendars = schedules_.Calendars(request.tenant);
+    if (auto room = CheckRoomFor(calendars, wanted->calendars); !room) return room.error();
     for (const model::Calendar& calendar : wanted->calendars) {
         steps.push_back(StepFor(calendars, calendar));
-        bool same = steps.back().kind == ApplyStep::Kind::kKeep;
-        if (same || request.dry_run) continue;
-        if (auto put = PutCalendar(calendar); !put) return put.error();
     }
     std::map<std::string, Schedule> there;
     for (Schedule& schedule : List(request.tenant)) {
         std::string name = schedule.spec.name;
         there.emplace(name, std::move(schedule));
     }
+    // Everything is looked at before anything is changed.
+    std::vector<Change> changes;
+    Planner planner(schedules_, zones_, wanted->calendars);
     for (const ScheduleSpec& spec : wanted->schedules) {
-        if (auto zone = zones_(spec.zone); !zone) {
-            return MakeError(
-                zone.error().code, "schedule {}: {}", Quoted(spec.name), zone.error().message
-            );
-        }
         auto found = there.find(spec.name);
-        bool is_there = found != there.end();
-        steps.push_back(StepFor(spec.name, is_there ? &found->second.spec : nullptr, &spec));
-        int revision = is_there ? found->second.revision : 0;
-        if (is_there) there.erase(found);
-        if (steps.back().kind == ApplyStep::Kind::kKeep || request.dry_run) continue;
-        auto put = Put(spec, revision, request.actor);
-        if (put) continue;
-        return MakeError(
-            put.error().code, "schedule {}: {}", Quoted(spec.name), put.error().message
-        );
+        const Schedule* old = found != there.end() ? &found->second : nullptr;
+        steps.push_back(StepFor(spec.name, old != nullptr ? &old->spec : nullptr, &spec));
+        if (steps.back().kind != ApplyStep::Kind::kKeep) {
+            if (auto good = Check(planner, spec, old); !good) return Of(spec, good.error());
+            changes.push_back({&spec, old != nullptr ? old->revision : 0});
+        }
+        if (old != nullptr) there.erase(found);
     }
-    if (!request.prune) return steps;
+    if (!request.prune) there.clear();
     for (const auto& [name, schedule] : there) {
         steps.push_back(StepFor(name, &schedule.spec, nullptr));
-        if (!request.dry_run) (void)Remove(request.tenant, name);
     }
+    if (request.dry_run) return steps;
+
+    for (std::size_t i = 0; i < wanted->calendars.size(); ++i) {
+        if (steps[i].kind == ApplyStep::Kind::kKeep) continue;
+        if (auto put = PutCalendar(wanted->calendars[i]); !put) return put.error();
+    }
+    for (const Change& change : changes) {
+        auto put = Put(*change.spec, change.revision, request.actor);
+        if (!put) return Of(*change.spec, put.error());
+    }
+    for (const auto& [name, schedule] : there) (void)Remove(request.tenant, name);
     return steps;
 }
 

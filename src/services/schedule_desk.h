@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/schedule_plan.h"
+#include "services/planner.h"
 #include "services/zones.h"
 #include "store/schedules.h"
 #include "store/store.h"
@@ -90,6 +91,7 @@ public:
     Result<std::vector<RunSeen>> Executions(
         TenantId tenant, std::string_view name, const store::RunsRequest& request
     );
+    // A document with a mistake changes nothing, and a dry run finds it.
     Result<std::vector<ApplyStep>> Apply(const ApplyRequest& request);
 
     Result<void> PutCalendar(const model::Calendar& calendar);
@@ -109,7 +111,15 @@ public:
 
 private:
     Result<std::optional<Time>> FirstLook(
-        const model::ScheduleSpec& spec, const std::optional<model::Schedule>& there
+        Planner& planner, const model::ScheduleSpec& spec, const model::Schedule* there
+    );
+    // Whether it may be put in place of what is there, if anything is. Answers with its first look,
+    // where it needs a new one that can be told.
+    Result<std::optional<Time>> Check(
+        Planner& planner, const model::ScheduleSpec& spec, const model::Schedule* there
+    );
+    Result<void> CheckRoomFor(
+        const std::vector<model::Calendar>& there, std::span<const model::Calendar> wanted
     );
     Result<std::vector<model::PreviewEntry>> PreviewOf(
         const model::ScheduleSpec& spec, Time created_at, Time after, int count

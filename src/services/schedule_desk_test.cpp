@@ -248,5 +248,42 @@ TEST_F(ApplyTest, ADocumentWithAMistakeChangesNothing) {
     EXPECT_THAT(desk.List({}), IsEmpty());
 }
 
+// What only a look at zones, calendars and the clock shows.
+TEST_F(ApplyTest, AMistakeOfOneScheduleIsFoundBeforeAnythingChanges) {
+    ASSERT_TRUE(Put(R"({"name":"there","every":"1h","task":{"type":"t"}})"));
+    ASSERT_TRUE(Put(R"({"name":"v","visits":"1h","task":{"type":"t"}})"));
+    auto with = [&](const std::string& last, bool dry_run) {
+        return Apply(
+            R"({"calendars":{"h":["2026-12-25"]},"schedules":[)"
+            R"({"name":"there","every":"2h","except":["h"],"task":{"type":"t"}},)"
+            R"({"name":"a","every":"1h","task":{"type":"t"}},)" +
+                last + "]}",
+            dry_run,
+            true
+        );
+    };
+    for (bool dry_run : {true, false}) {
+        auto only = [&](const std::string& last) { return with(last, dry_run).at(0); };
+        EXPECT_THAT(
+            only(R"({"name":"b","cron":"@daily","zone":"Europe/Berln","task":{"type":"t"}})"),
+            HasSubstr("schedule \"b\": ")
+        );
+        EXPECT_THAT(
+            only(R"({"name":"b","every":"1h","except":["none"],"task":{"type":"t"}})"),
+            HasSubstr("\"none\"")
+        );
+        EXPECT_THAT(only(R"({"name":"b","at":"now-1h","task":{"type":"t"}})"), HasSubstr("over"));
+        EXPECT_THAT(only(R"({"name":"v","every":"1h","task":{"type":"t"}})"), HasSubstr("visits"));
+        EXPECT_THAT(desk.Calendars(kDefaultTenant), IsEmpty());
+        EXPECT_THAT(desk.List({}), SizeIs(2));
+        EXPECT_EQ(desk.Get(kDefaultTenant, "there")->revision, 1);
+    }
+    // One of the document's own calendars is there in time.
+    EXPECT_THAT(
+        with(R"({"name":"b","every":"1h","except":["h"],"task":{"type":"t"}})", false),
+        ElementsAre("create h", "change there every except", "create a", "create b", "remove v")
+    );
+}
+
 }  // namespace
 }  // namespace stint::services
