@@ -39,10 +39,12 @@ std::vector<Facts> PostgresStore::TakeWaiting(
         ArrayOf numbers(oid::kInt2);
         for (State state : states) numbers.Int(static_cast<int>(state));
         numbers.AddTo(params);
+        std::set<std::int64_t> got;
         for (Facts& facts : ReadFacts(transaction.Query(db_.sql.take_waiting, params))) {
-            std::erase(open, facts.id.value());
+            got.insert(facts.id.value());
             taken.push_back(std::move(facts));
         }
+        std::erase_if(open, [&](std::int64_t id) { return got.contains(id); });
         if (open.empty()) break;
         // One that has just become due went from where the statement had found it to where it had
         // not: it waits all the same.
