@@ -277,7 +277,8 @@ void PostgresStore::AdoptRunning(
     });
 }
 
-// Claims that were on their way when a resource was set.
+// Of claims of older programs, which nobody waits for, that were on their way when a resource was
+// set.
 void PostgresStore::AdoptStragglers() {
     if (db_.Read(db_.sql.resources_all, Params().Bool(false)).empty()) return;
     db_.Run([&](Transaction& transaction) {
@@ -364,13 +365,45 @@ int PostgresStore::LaneNeeding(int id, const Needs& needs) {
 
 // ---- for operators -----------------------------------------------------------------------------
 
+namespace {
+
+constexpr std::chrono::milliseconds kClaimsPatience{2'000};
+
+// A claim that is under way has looked at what was set before, and what it takes is not to be seen
+// yet: nobody would count it. So claims wait while a limit is set, and setting one waits for those
+// that have begun. Neither for long, whoever else has stopped in the middle.
+template <class Work>
+auto BetweenClaims(Db& db, const std::string& name, Work&& work) {
+    TransactionOptions options;
+    options.lock_timeout = kClaimsPatience;
+    options.idle_timeout = kClaimsPatience;
+    try {
+        return db.Run(
+            [&](Transaction& transaction) {
+                transaction.Defer(db.sql.claims_stop);
+                return work(transaction);
+            },
+            options
+        );
+    } catch (const LockHeld&) {
+        throw LockHeld(fmt::format(
+            "resource {} was not changed: a claim or the end of a task has been under way for {} "
+            "seconds, and what it takes must be counted first; try again",
+            base::Quoted(name),
+            kClaimsPatience.count() / 1'000
+        ));
+    }
+}
+
+}  // namespace
+
 Result<ResourceSettings> PostgresResources::Change(
     const ResourceChange& change, std::string_view actor
 ) {
     if (auto valid = Changed({}, change); !valid) return valid;
     Time now = store_.Now();
     const std::string name = ResourceName(change.name);
-    return store_.db().Run([&](Transaction& transaction) {
+    return BetweenClaims(store_.db(), name, [&](Transaction& transaction) {
         auto running = store_.HoldRunning(transaction, [&](const RunningTask& task) {
             return std::ranges::any_of(task.needs, [&](const Need& need) {
                 return IsFor(name, need.resource) && !task.holds.contains(need.resource);
@@ -391,8 +424,8 @@ Result<ResourceSettings> PostgresResources::Change(
 // Those that had its settings have another pattern's from then on, or none: they find out by
 // themselves.
 bool PostgresResources::Remove(std::string_view name, std::string_view) {
-    return store_.db().Run([&](Transaction& transaction) {
-        const std::string key = ResourceName(name);
+    const std::string key = ResourceName(name);
+    return BetweenClaims(store_.db(), key, [&](Transaction& transaction) {
         auto running = store_.HoldRunning(transaction, [&](const RunningTask& task) {
             return std::ranges::any_of(task.needs, [&](const Need& need) {
                 return IsFor(key, need.resource);

@@ -57,7 +57,7 @@ namespace stint::store::pg {
     X(tasks_kept) X(deletion_retake)                                                            \
     X(check_capacity) X(check_flows) X(check_slots_missing) X(lanes_waiting)    \
     X(resource_crowd) X(resource_idle) X(resource_of_pattern) X(resources_all) X(running_hold)  \
-    X(running_lines) X(slots_adopt) X(order_keys)
+    X(running_lines) X(slots_adopt) X(order_keys) X(claims_stop)
 // clang-format on
 
 struct Sql {
