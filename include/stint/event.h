@@ -41,9 +41,14 @@ struct PublishOptions {
     // nothing; with other data it is refused. Empty: an event of its own each time.
     std::string id = {};
     std::optional<Time> time = {};  // when it happened; none = now
-    // The handler that publishes it. Events that follow from each other through tasks are counted:
-    // a circle ends with a refusal.
+    // The handler that publishes it; null: the one that this thread runs, if it runs one. Events
+    // that follow from each other through tasks are counted: a circle ends with a refusal. To be
+    // said by a handler that publishes on a thread of its own, and by one of a batch, for which
+    // otherwise the newest task of the batch stands.
     const Context* by = nullptr;
+    // The same by its id, for a program that a task has started: it is in STINT_TASK_ID of a
+    // command's environment.
+    TaskId by_task = {};
     // The event stays in this process: what it fires is done before Publish returns, and only that
     // is stored, not its data. Its number is none. The limits are those of other events.
     bool in_process = false;
@@ -70,7 +75,9 @@ struct FiringInfo {
     EventNo event;
     std::string workflow;
     std::string trigger;
-    // "submitted", "existing" (a unique key), "finished", "joined", "absorbed", "refused"
+    // "submitted", "existing" (a unique key), "finished", "joined", "absorbed", "refused"; or, with
+    // neither workflow nor trigger, "followed": the handler of a task that follows from the event
+    // submitted this one
     std::string what;
     TaskId task;
     std::string message;  // why refused

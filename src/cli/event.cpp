@@ -1,6 +1,7 @@
 // stint event publish | list | show | explain | match
 #include "model/event/event.h"
 #include "base/text.h"
+#include "cli/cause.h"
 #include "cli/input.h"
 #include "cli/program.h"
 #include "model/match/expression.h"
@@ -15,6 +16,7 @@ struct PublishWords {
     std::string source, id;
     std::optional<std::string> time;
     std::optional<std::int64_t> tenant;
+    std::optional<std::string> by;
 };
 
 int Publish(Invocation& invocation, const PublishWords& words) {
@@ -25,6 +27,7 @@ int Publish(Invocation& invocation, const PublishWords& words) {
     event.source = words.source;
     event.id = words.id;
     event.tenant = TenantId(words.tenant.value_or(kDefaultTenant.value()));
+    event.cause = CauseOf(words.by, client);
     if (words.time) {
         auto time = model::ParseTime(*words.time, client.Now());
         if (!time) throw CommandError(kUsage, "--time: " + time.error().message);
@@ -34,6 +37,9 @@ int Publish(Invocation& invocation, const PublishWords& words) {
     using Kind = node::PublishReply::Kind;
     if (reply.kind == Kind::kInvalid) throw CommandError(kUsage, reply.message);
     if (reply.kind == Kind::kConflict) throw CommandError(kConflict, reply.message);
+    if (reply.refused) {
+        throw CommandError(kFailed, fmt::format("event {} {}", reply.no.value(), reply.message));
+    }
     base::OrderedJson json;
     json["event"] = reply.no.ToString();
     json["existing"] = reply.kind == Kind::kExisting;
@@ -162,9 +168,8 @@ int Show(Invocation& invocation, const OneWord& words) {
         json["fired"].push_back(node::ToJson(fired));
         bool refused = fired.kind == node::FiringRecord::Kind::kRefused;
         std::string text = fmt::format(
-            "{}/{} {}{}{}{}",
-            fired.workflow,
-            fired.trigger,
+            "{}{}{}{}{}",
+            fired.workflow.empty() ? "" : fmt::format("{}/{} ", fired.workflow, fired.trigger),
             FiringKindName(fired.kind),
             fired.task.valid() ? " task " + fired.task.ToString() : "",
             fired.message.empty() ? "" : ": ",
@@ -263,6 +268,9 @@ void AddEvent(Program& program) {
             );
             syntax.Text("--time", words.time, "TIME", "when it happened: RFC 3339, or now-5m");
             syntax.Number("--tenant", words.tenant, "N", "whose event it is");
+            syntax.Text(
+                "--by", words.by, "TASK", "the task that publishes it; else STINT_TASK_ID, if set"
+            );
         },
         Publish
     );

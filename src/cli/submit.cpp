@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "cli/cause.h"
 #include "cli/input.h"
 #include "cli/program.h"
 #include "cli/signals.h"
@@ -96,14 +97,22 @@ RequestContext WithoutStore(const Invocation& invocation) {
         base::SystemClock().WallTime(),
         TenantId(invocation.config().Number("tenant")),
         invocation.actor(),
-        kNoTypes};
+        kNoTypes,
+        {}};
 }
 
 RequestContext WithStore(
-    const Invocation& invocation, node::Client& client, const std::vector<model::TypeRecord>& types
+    const Invocation& invocation,
+    node::Client& client,
+    const std::vector<model::TypeRecord>& types,
+    const SubmitFlags& flags
 ) {
     return {
-        client.Now(), TenantId(invocation.config().Number("tenant")), invocation.actor(), types};
+        client.Now(),
+        TenantId(invocation.config().Number("tenant")),
+        invocation.actor(),
+        types,
+        CauseOf(flags.by, client)};
 }
 
 int SubmitOne(Invocation& invocation, const SubmitOptions& options) {
@@ -111,8 +120,9 @@ int SubmitOne(Invocation& invocation, const SubmitOptions& options) {
     MakeRequest(options.flags, input, WithoutStore(invocation));
     node::Client client = invocation.OpenStore();
     auto types = client.Types();
-    model::NewTask task =
-        MakeRequest(options.flags, std::move(input), WithStore(invocation, client, types));
+    model::NewTask task = MakeRequest(
+        options.flags, std::move(input), WithStore(invocation, client, types, options.flags)
+    );
     node::SubmitReply reply = Need(client.Submit({&task, 1}).at(0));
     HintUnknownType(invocation, task.type, types);
     if (reply.kind != node::SubmitReply::Kind::kCreated) {
@@ -161,7 +171,7 @@ private:
         MakeRequestFromLine(flags_, line, WithoutStore(invocation_));
         client_.emplace(invocation_.OpenStore());
         types_ = client_->Types();
-        context_.emplace(WithStore(invocation_, *client_, types_));
+        context_.emplace(WithStore(invocation_, *client_, types_, flags_));
     }
 
     void Refuse(std::size_t number, std::string_view why, int exit) {
@@ -287,6 +297,7 @@ void Define(Syntax& syntax, SubmitOptions& options) {
         "for those behind one that failed: block, skip, dead"
     );
     syntax.Number("--tenant", flags.tenant, "N", "tenant it belongs to (1)");
+    syntax.Text("--by", flags.by, "TASK", "the task that asks for it; else STINT_TASK_ID, if set");
     syntax.Text(
         "--jsonl",
         options.jsonl,

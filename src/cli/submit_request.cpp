@@ -200,6 +200,7 @@ model::NewTask MakeRequest(
     task.unique_key = flags.unique;
     task.unique_policy = PolicyNamed(flags.on_duplicate);
     task.actor = context.actor;
+    task.cause = context.cause;
     TakePlacement(flags, task);
     if (flags.delay) task.delay = DurationOf("delay", *flags.delay);
     if (flags.timeout) task.timeout = DurationOf("timeout", *flags.timeout);

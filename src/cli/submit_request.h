@@ -31,6 +31,7 @@ struct SubmitFlags {
     std::optional<std::string> on_failure;  // of one that it waits for
     bool after_any = false;
     bool after_failure = false;  // runs even if what it waits for has failed
+    std::optional<std::string> by;
 };
 
 struct RequestContext {
@@ -38,6 +39,7 @@ struct RequestContext {
     TenantId tenant = kDefaultTenant;  // unless the request names one
     std::string actor;
     const std::vector<model::TypeRecord>& types;  // registered ones
+    TaskId cause = {};                            // the task that asks
 };
 
 // Throws CommandError that names the field, the value and the cure.

@@ -59,6 +59,21 @@ std::vector<store::FinishedTask> StoreDesk::Finished(std::span<const TaskId> tas
     return Ask([tasks](store::Store& store) { return store.Finished(tasks); });
 }
 
+bool Desk::IsOf(store::Store&) {
+    return true;
+}
+
+// Most often it is the same object; another one may lead to the same store.
+bool StoreDesk::IsOf(store::Store& store) {
+    try {
+        return Ask([&](store::Store& mine) {
+            return &mine == &store || mine.Info().identity == store.Info().identity;
+        });
+    } catch (const std::exception&) {
+        return true;  // rather counted once too often than not at all
+    }
+}
+
 void Desk::Flows(const std::function<void(store::FlowStore&)>&) {
     throw Retryable("this attempt has nobody to ask about flows");
 }

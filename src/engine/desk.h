@@ -23,6 +23,9 @@ public:
     // Of the given ones those that are terminal; maybe not all at once: ask again for the rest.
     virtual std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) = 0;
 
+    // Whether the handler's task is one of this store, as far as can be known. Does not throw.
+    virtual bool IsOf(store::Store& store);
+
     // ---- for flows, which run in the worker's own process ----
     virtual void Flows(const std::function<void(store::FlowStore&)>& question);
     virtual Time StoreTime();
@@ -48,6 +51,7 @@ public:
     TaskId TakeId() override;
     std::vector<model::WaitMember> Waited(TaskId task) override;
     std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) override;
+    bool IsOf(store::Store& store) override;
     void Flows(const std::function<void(store::FlowStore&)>& question) override;
     Time StoreTime() override;
     void Hint(const std::string& queue, bool due_now) override;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/test_point.h"
+#include "engine/acting.h"
 #include "engine/context.h"
 #include "engine/isolate/isolate.h"
 
@@ -120,6 +121,11 @@ std::vector<AttemptResult> Executor::CallBatch(const std::vector<AttemptPtr>& cr
     }
     std::vector<detail::ErasedEnd> ends;
     try {
+        // One of them has to stand for all: the newest, since what follows from others comes late.
+        auto newest = std::ranges::max_element(crew, {}, [](const AttemptPtr& attempt) {
+            return attempt->lease.task;
+        });
+        Acting acting((*newest)->lease.task, (*newest)->desk);
         ends = crew.front()->handler->batch(items);
     } catch (...) {
         ends.assign(crew.size(), {.thrown = std::current_exception()});
@@ -142,6 +148,7 @@ AttemptResult Executor::Call(const AttemptPtr& attempt) const {
         if (!attempt->handler) {
             throw Retryable("this worker has no handler for type " + attempt->lease.type);
         }
+        Acting acting(attempt->lease.task, attempt->desk);
         if (attempt->handler->isolation.enabled) {
             result = isolate::RunChild(*attempt, context, kill_grace_);
         } else {

@@ -6,6 +6,7 @@
 #include "base/planted_bug.h"
 #include "base/result.h"
 #include "base/test_point.h"
+#include "engine/acting.h"
 #include "engine/pulse.h"
 #include "engine/store_failure.h"
 #include "model/limits.h"
@@ -112,6 +113,7 @@ std::vector<Result<TaskId>> Submitter::Submit(std::vector<model::NewTask> tasks)
 std::vector<Result<store::SubmitReply>> Submitter::SubmitForReplies(
     std::vector<model::NewTask> tasks
 ) {
+    NameCause(tasks);
     Replies replies;
     std::vector<std::size_t> valid = Screen(tasks, replies);
     for (std::size_t from = 0; from < valid.size(); from += model::limits::kSubmitBatch) {
@@ -136,6 +138,7 @@ Result<std::vector<TaskId>> Submitter::SubmitAll(
             model::limits::kSubmitBatch
         );
     }
+    NameCause(tasks);
     try {
         GiveIds(tasks);
         for (const Link& link : links) tasks[link.task].after->on.push_back(tasks[link.after].id);
@@ -155,6 +158,7 @@ Result<std::vector<TaskId>> Submitter::SubmitAll(
 std::vector<Result<TaskId>> Submitter::SubmitIn(
     store::Transaction& transaction, std::vector<model::NewTask> tasks
 ) {
+    NameCause(tasks);
     Replies replies;
     std::vector<std::size_t> valid = Screen(tasks, replies);
     std::vector<model::NewTask> batch;
@@ -173,6 +177,14 @@ std::vector<Result<TaskId>> Submitter::SubmitIn(
         for (std::size_t i : valid) replies[i] = StoreFailure(error);
     }
     return IdsOf(std::move(replies));
+}
+
+void Submitter::NameCause(std::span<model::NewTask> tasks) {
+    const TaskId cause = Acting::In(store_);
+    if (!cause.valid()) return;
+    for (model::NewTask& task : tasks) {
+        if (!task.cause.valid()) task.cause = cause;
+    }
 }
 
 void Submitter::GiveIds(std::span<model::NewTask> tasks) {

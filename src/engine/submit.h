@@ -63,6 +63,8 @@ private:
     using Replies = std::vector<Result<store::SubmitReply>>;
 
     void GiveIds(std::span<model::NewTask> tasks);
+    // What a handler submits follows from its task.
+    void NameCause(std::span<model::NewTask> tasks);
     // How a batch is sent: Store::Submit or Store::SubmitAll.
     using Sending =
         std::vector<store::SubmitReply> (store::Store::*)(std::span<const model::NewTask>);

@@ -85,6 +85,7 @@ struct NewTask {
     std::optional<Debounce> debounce;  // not together with unique_key
     std::optional<Throttle> throttle;
     TaskId parent;
+    TaskId cause;  // whose handler asks for it; none = somebody outside. For the depth of events
     std::optional<Needs> needs;                      // none = the type's
     std::optional<std::vector<std::string>> labels;  // none = the type's
     std::string order_key;                           // empty = no order but the queue's
@@ -96,7 +97,8 @@ struct NewTask {
 // Checks names, sizes, ranges, JSON and the combinations; the message names field, value and cure.
 Result<void> Validate(const NewTask& task);
 
-// A stable digest of everything that makes two requests "the same" (not id, not actor, not keys).
+// A stable digest of everything that makes two requests "the same" (not id, not actor, not cause,
+// not keys).
 std::string RequestHash(const NewTask& task);
 
 // The settings of a request after explicit > registered > global.

@@ -1,8 +1,12 @@
 #include "node/command_tasks.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <system_error>
+#include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -50,8 +54,32 @@ Outcome<std::string> OutcomeOf(const std::string& program, const CommandResult& 
         .klass = result.exit_signal ? "signal" : "exit"};
 }
 
-Outcome<std::string> RunTask(const CommandTask& task, Context& context, std::string_view input) {
+// Ours, and what the command may want to know of its attempt. What we were told of one that started
+// this worker is not passed on.
+std::vector<std::string> EnvironmentOf(const Context& context, std::string_view store) {
+    const std::array<std::pair<std::string_view, std::string>, 5> about = {{
+        {kTaskIdVariable, context.id().ToString()},
+        {kTaskStoreVariable, std::string(store)},
+        {kTaskTypeVariable, std::string(context.type())},
+        {kTaskAttemptVariable, std::to_string(context.attempt())},
+        {kTaskKeyVariable, std::string(context.idempotency_key())},
+    }};
+    std::vector<std::string> variables;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        std::string_view variable = *entry;
+        std::string_view name = variable.substr(0, variable.find('='));
+        bool ours = std::ranges::any_of(about, [&](const auto& one) { return one.first == name; });
+        if (!ours) variables.emplace_back(variable);
+    }
+    for (const auto& [name, value] : about) variables.push_back(fmt::format("{}={}", name, value));
+    return variables;
+}
+
+Outcome<std::string> RunTask(
+    const CommandTask& task, const std::string& store, Context& context, std::string_view input
+) {
     CommandRequest request;
+    request.env = EnvironmentOf(context, store);
     request.argv = task.command;
     request.input = std::string(input);
     request.directory = task.directory;
@@ -98,9 +126,9 @@ void HandleCommands(Engine& engine, const std::vector<CommandTask>& commands) {
                  .timeout = task.timeout,
                  .needs = model::Canonical(task.needs),
                  .labels = model::CanonicalLabels(task.labels)},
-            .handler = [task](
+            .handler = [task, store = engine.impl().info.identity](
                            Context& context, std::string_view input
-                       ) { return RunTask(task, context, input); },
+                       ) { return RunTask(task, store, context, input); },
         });
     }
 }

@@ -1,5 +1,6 @@
 // Events and workflows of stint::Engine.
 #include "base/result.h"
+#include "engine/acting.h"
 #include "engine/store_failure.h"
 #include "model/event/event.h"
 #include "model/match/expression.h"
@@ -41,7 +42,7 @@ FiringInfo ToPublic(const store::FiringRecord& firing) {
     FiringInfo info;
     info.event = firing.event;
     info.workflow = firing.workflow;
-    info.trigger = firing.trigger;
+    if (!firing.workflow.empty()) info.trigger = firing.trigger;
     info.what = FiringKindName(firing.kind);
     info.task = firing.task;
     info.message = firing.message;
@@ -110,7 +111,9 @@ Result<EventNo> Engine::PublishJson(
     event.type = type;
     event.data = json;
     event.time = options.time;
+    event.cause = options.by_task;
     if (options.by != nullptr) event.cause = options.by->id();
+    if (!event.cause.valid()) event.cause = engine::Acting::In(*impl_->store);
     return Try([&]() -> Result<EventNo> {
         if (options.in_process) {
             auto fired = impl_->events->HandleHere(event);

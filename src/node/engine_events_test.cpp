@@ -125,6 +125,96 @@ TEST(EngineEvents, ACircleEndsWithARefusalThatTheHandlerSees) {
     engine.ExpectSubmitted(kScan, 17);
 }
 
+TEST(EngineEvents, ACircleEndsThoughNobodySaysWhoPublishes) {
+    for (bool in_process : {false, true}) {
+        testing::TestEngine engine;
+        Workflow flow("circle");
+        flow.On("e").Submit("again", kScan);
+        engine.engine().PutWorkflow(flow).value();
+        std::string refusal;
+        engine.Handle(kScan, [&](Context&, const Look&) {
+            auto event = engine.engine().Publish("e", Ingested{}, {.in_process = in_process});
+            if (!event) refusal = event.error().message;
+            return true;
+        });
+        engine.engine().Publish("e", Ingested{}).value();
+        engine.RunUntilIdle();
+        EXPECT_THAT(refusal, HasSubstr("17 events deep"));
+        engine.ExpectSubmitted(kScan, 17);
+    }
+}
+
+TEST(EngineEvents, ACircleThroughTasksThatHandlersSubmitEnds) {
+    testing::TestEngine engine;
+    Workflow flow("circle");
+    flow.On("e").Submit("again", kScan);
+    engine.engine().PutWorkflow(flow).value();
+    engine.Handle(kScan, [&](Context&, const Look& look) {
+        engine.engine().Submit(kMeasure, look).value();
+        return true;
+    });
+    std::string refusal;
+    engine.Handle(kMeasure, [&](Context&, const Look&) {
+        auto event = engine.engine().Publish("e", Ingested{});
+        if (!event) refusal = event.error().message;
+        return 1;
+    });
+    engine.engine().Publish("e", Ingested{}).value();
+    engine.RunUntilIdle();
+    EXPECT_THAT(refusal, HasSubstr("17 events deep"));
+    engine.ExpectSubmitted(kScan, 17);
+    engine.ExpectSubmitted(kMeasure, 17);
+}
+
+TEST(EngineEvents, ACircleThroughABatchEnds) {
+    testing::TestEngine engine;
+    Workflow flow("circle");
+    flow.On("e").Submit("again", kScan);
+    engine.engine().PutWorkflow(flow).value();
+    engine.HandleBatch(kScan, 10, [&](std::span<const BatchItem<Look>> items) {
+        (void)engine.engine().Publish("e", Ingested{});
+        return std::vector<Outcome<bool>>(items.size(), true);
+    });
+    engine.engine().Publish("e", Ingested{}).value();
+    engine.RunUntilIdle();
+    engine.ExpectSubmitted(kScan, 17);
+}
+
+TEST(EngineEvents, ATaskOfAnotherStoreIsNoCause) {
+    testing::TestEngine here, there;
+    Workflow flow("once");
+    flow.On("e").Submit("go", kScan);
+    here.engine().PutWorkflow(flow).value();
+    std::optional<EventNo> other;
+    std::optional<EventNo> own;
+    here.Handle(kScan, [&](Context&, const Look&) {
+        other = there.engine().Publish("f", Ingested{}).value();
+        own = here.engine().Publish("f", Ingested{}).value();
+        return true;
+    });
+    here.engine().Publish("e", Ingested{}).value();
+    here.RunUntilIdle();
+    ASSERT_TRUE(own && other);
+    EXPECT_EQ(here.engine().GetEvent(*own).value().depth, 1);
+    EXPECT_EQ(there.engine().GetEvent(*other).value().depth, 0);
+    // What is published when no handler runs follows from nothing.
+    EventNo after = here.engine().Publish("f", Ingested{}).value();
+    EXPECT_EQ(here.engine().GetEvent(after).value().depth, 0);
+}
+
+TEST(EngineEvents, ATaskIsNamedByItsId) {
+    testing::TestEngine engine;
+    Workflow flow("once");
+    flow.On("e").Submit("go", kScan);
+    engine.engine().PutWorkflow(flow).value();
+    engine.Handle(kScan, [](Context&, const Look&) { return true; });
+    EventNo first = engine.engine().Publish("e", Ingested{}).value();
+    engine.RunUntilIdle();
+    TaskId task = engine.engine().Firings(first).value().at(0).task;
+    EventNo second = engine.engine().Publish("f", Ingested{}, {.by_task = task}).value();
+    EXPECT_EQ(engine.engine().GetEvent(second).value().depth, 1);
+}
+
 TEST(EngineEvents, AnEventFinishesABackgroundTask) {
     constexpr Task<void, int> kPrint{"print"};
     testing::TestEngine engine;

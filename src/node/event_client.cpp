@@ -83,7 +83,7 @@ OrderedJson ToJson(const FiringRecord& firing) {
     OrderedJson json;
     json["event"] = firing.event.ToString();
     json["workflow"] = firing.workflow;
-    json["trigger"] = firing.trigger;
+    json["trigger"] = firing.workflow.empty() ? "" : firing.trigger;
     json["version"] = firing.version;
     json["what"] = FiringKindName(firing.kind);
     json["task"] = nullptr;

@@ -76,4 +76,24 @@ JoinInstance FiredOnce(const JoinKey& key, int generation) {
     return round;
 }
 
+JoinInstance ForgottenRound(const JoinKey& key, int generation) {
+    JoinInstance round;
+    round.key = key;
+    round.generation = generation;
+    round.state = JoinState::kExpired;
+    return round;
+}
+
+FiringTables::Firing FollowedBy(EventNo event, int depth, TaskId task, TenantId tenant, Time now) {
+    FiringTables::Firing firing;
+    firing.record.event = event;
+    firing.record.tenant = tenant;
+    firing.record.trigger = task.ToString();
+    firing.record.kind = FiringRecord::Kind::kFollowed;
+    firing.record.task = task;
+    firing.record.at = now;
+    firing.depth = depth;
+    return firing;
+}
+
 }  // namespace stint::store

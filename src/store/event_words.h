@@ -6,6 +6,7 @@
 
 #include "model/limits.h"
 #include "store/events.h"
+#include "store/fire.h"
 
 namespace stint::store {
 
@@ -26,5 +27,11 @@ std::vector<std::string> OnceJoins(const std::vector<Join>& joins);
 bool IsOver(const JoinInstance& round);
 // What is left of a round whose key fired once.
 JoinInstance FiredOnce(const JoinKey& key, int generation);
+// For a key without a round, when rounds were forgotten, the highest of them of this generation:
+// the next begins behind it, so that none comes twice.
+JoinInstance ForgottenRound(const JoinKey& key, int generation);
+
+// That this task was submitted by one that follows from the event.
+FiringTables::Firing FollowedBy(EventNo event, int depth, TaskId task, TenantId tenant, Time now);
 
 }  // namespace stint::store

@@ -85,6 +85,9 @@ struct FiringRecord {
         kJoined,     // counted by a join; `task`: the one that it created, if this completed it
         kAbsorbed,   // by a join that had this member, or has fired
         kRefused,    // see the message
+        // No trigger's: the handler of a task that follows from the event submitted this one. The
+        // workflow is empty, the trigger is the task's id.
+        kFollowed,
     };
     EventNo event;
     TenantId tenant = kDefaultTenant;

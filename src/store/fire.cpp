@@ -272,6 +272,7 @@ constexpr std::array kKinds = {
     std::string_view{"joined"},
     std::string_view{"absorbed"},
     std::string_view{"refused"},
+    std::string_view{"followed"},
 };
 
 }  // namespace

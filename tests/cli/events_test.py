@@ -67,6 +67,68 @@ class Events(CliCase):
         self.assertIn("no event 99", self.run_stint("event", "show", "99", code=4).err)
         self.assertIn("the states are", self.run_stint("event", "list", "--state", "x", code=2).err)
 
+    def declare(self, **commands):
+        """Commands as tasks, each tried once."""
+        (self.home / "stint.toml").write_text("".join(
+            f"[task.{name}]\ncommand = {json.dumps(words)}\nretry = {{ max_attempts = 1 }}\n"
+            for name, words in commands.items()), encoding="utf-8")
+
+    def ends_refused(self):
+        """A circle that began outside goes as deep as it may, and its last event is refused."""
+        self.put({"name": "circle", "triggers": [
+            {"name": "again", "on": "ping", "submit": {"type": "again"}}]})
+        self.publish("ping", "{}")
+        self.work()
+        events = self.run_stint("event", "list", "-o", "json").json()["events"]
+        self.assertEqual([event["depth"] for event in events], list(range(17, -1, -1)))
+        self.assertEqual([event["state"] for event in events], ["refused"] + ["done"] * 17)
+        self.assertIn("fires it again", events[0]["reason"])
+        return events
+
+    def test_a_circle_of_a_command_that_publishes_ends_refused(self):
+        self.declare(again=[support.BINARY, "event", "publish", "ping", "{}"])
+        events = self.ends_refused()
+        last = self.task(self.show(events[1]["event"])["fired"][0]["task"])
+        self.assertEqual(last["state"], "dead")
+        self.assertIn("17 events deep", last["error"]["message"])
+
+    def test_a_circle_through_a_command_that_submits_ends_refused(self):
+        self.declare(again=[support.BINARY, "submit", "further"],
+                     further=[support.BINARY, "event", "publish", "ping", "{}"])
+        events = self.ends_refused()
+        fired = self.show(events[1]["event"])["fired"]
+        self.assertEqual([one["what"] for one in fired], ["submitted", "followed"])
+        self.assertEqual(self.task(fired[1]["task"])["type"], "further")
+        text = self.run_stint("event", "show", events[1]["event"]).out
+        self.assertIn("followed task " + fired[1]["task"], text)
+
+    def test_a_command_knows_its_attempt(self):
+        self.declare(env=["python3", "-c", "import json, os; print(json.dumps({name: value "
+                          "for name, value in os.environ.items() if name.startswith('STINT_TASK_')}))"])
+        task = self.submit("env", "--key", "once", env={"STINT_TASK_ID": "77"})
+        self.work()
+        told = self.task(task)["output"]
+        self.assertRegex(told.pop("STINT_TASK_STORE"), "^[0-9a-f]{32}$")
+        self.assertNotEqual(told.pop("STINT_TASK_KEY"), "")
+        self.assertEqual(told, {"STINT_TASK_ID": task, "STINT_TASK_TYPE": "env", "STINT_TASK_ATTEMPT": "1"})
+
+    def test_by_names_the_task_and_a_task_of_another_store_is_none(self):
+        self.put(WORKFLOW)
+        event = self.publish("file.ingested", '{"size": 500}')
+        self.work()
+        task = self.show(event)["fired"][0]["task"]
+        depth = lambda number: self.show(number)["depth"]
+        self.assertEqual(depth(self.publish("a")), 0)
+        self.assertEqual(depth(self.publish("a", "--by", task)), 1)
+        self.assertEqual(depth(self.publish("a", env={"STINT_TASK_ID": task})), 1)
+        self.assertEqual(depth(self.publish("a", "--by", self.submit("echo"),
+                                            env={"STINT_TASK_ID": task})), 0)
+        elsewhere = {"STINT_TASK_ID": task, "STINT_TASK_STORE": "0" * 32}
+        self.assertEqual(depth(self.publish("a", env=elsewhere)), 0)
+        submitted = self.submit("echo", "--by", task)
+        self.assertEqual(depth(self.publish("a", "--by", submitted)), 1)
+        self.assertIn("--by", self.run_stint("event", "publish", "a", "--by", "x", code=2).err)
+
     def test_lists_filter(self):
         self.put(WORKFLOW)
         one = self.publish("file.ingested", '{"size": 500}')

@@ -581,6 +581,88 @@ TEST_P(Firing, ADescendantsEventIsAsDeepHoweverFarDownAndWhoeverIsFinished) {
     EXPECT_EQ(Event(Happen({.cause = below})).depth, 1);
 }
 
+TEST_P(Firing, WhatAHandlerSubmitsIsAsDeepAsItsTask) {
+    EventNo no = Happen();
+    TaskId task = Fire(no, {Submits({})}).fired.at(0).task;
+    TaskId first = Make({.cause = task});
+    TaskId second = Make({.cause = first});
+    EXPECT_EQ(Event(Happen({.cause = first})).depth, 1);
+    EXPECT_EQ(Event(Happen({.cause = second})).depth, 1);
+    EXPECT_EQ(Event(Happen({.cause = Make({.parent = second})})).depth, 1);
+    // It is seen with the event, behind what that has fired.
+    std::vector<FiringRecord> records = FiringsOf(no);
+    ASSERT_THAT(records, SizeIs(3));
+    EXPECT_EQ(records[0].kind, Fired::kSubmitted);
+    EXPECT_EQ(records[0].task, task);
+    std::vector<TaskId> followed = {records[1].task, records[2].task};
+    EXPECT_THAT(followed, UnorderedElementsAre(first, second));
+    EXPECT_EQ(records[1].kind, Fired::kFollowed);
+    EXPECT_EQ(records[1].workflow, "");
+    // Nothing is written about tasks that no event led to.
+    TaskId outside = Make({.cause = Make()});
+    EXPECT_EQ(Event(Happen({.cause = outside})).depth, 0);
+    EXPECT_THAT(events.Firings({.event = {}, .task = outside, .workflow = {}}), IsEmpty());
+}
+
+TEST_P(Firing, ADetourThroughSubmitsDoesNotMakeACircleEndless) {
+    EventNo no = Happen();
+    for (int depth = 0; depth <= limits::kEventDepth; ++depth) {
+        ASSERT_EQ(Event(no).depth, depth);
+        TaskId task = Fire(no, {Submits({})}).fired.at(0).task;
+        PublishReply reply = Publish({.cause = Make({.cause = Make({.cause = task})})});
+        no = reply.no;
+        ASSERT_EQ(reply.refused, depth == limits::kEventDepth) << reply.message;
+    }
+}
+
+TEST_P(Firing, WhatIsSubmittedBelowFinishedTasksIsAsDeep) {
+    TaskId root = Fire(Happen(), {Submits({})}).fired.at(0).task;
+    TaskId child = Make({.parent = root});
+    TaskId below = Make({.parent = child});
+    Lease first = ClaimOne(), second = ClaimOne();
+    EXPECT_EQ(first.task, root);
+    EXPECT_EQ(second.task, child);
+    EXPECT_EQ(Event(Happen({.cause = Make({.cause = below})})).depth, 1);
+    Complete(first);
+    Complete(second);
+    EXPECT_EQ(Event(Happen({.cause = Make({.cause = below})})).depth, 1);
+    EXPECT_EQ(Event(Happen({.cause = Make({.cause = root})})).depth, 1);
+}
+
+TEST_P(Firing, EveryWayToSubmitCarriesTheCause) {
+    TaskId task = Fire(Happen(), {Submits({})}).fired.at(0).task;
+    auto depth = [&](TaskId cause) { return Event(Happen({.cause = cause})).depth; };
+    // Several at once, all or none, and one that starts after another.
+    std::vector<NewTask> two(2, NewTask{.type = "t", .cause = task});
+    for (const SubmitReply& reply : store.Submit(two)) EXPECT_EQ(depth(reply.id), 1);
+    for (const SubmitReply& reply : store.SubmitAll(two)) EXPECT_EQ(depth(reply.id), 1);
+    EXPECT_EQ(depth(Make({.cause = task, .after = WaitOn{.on = {task}}})), 1);
+    // A waiting task that takes the request over, again and again.
+    TaskId waiting = Make({.unique_key = "k"});
+    EXPECT_EQ(depth(waiting), 0);
+    NewTask replaces{
+        .unique_key = "k", .unique_policy = UniquePolicy::kReplaceIfNotStarted, .cause = task};
+    for (int i = 0; i < 2; ++i) {
+        SubmitReply reply = Submit(replaces);
+        EXPECT_EQ(reply.kind, SubmitReply::Kind::kReplaced);
+        EXPECT_EQ(reply.id, waiting);
+        EXPECT_EQ(depth(waiting), 1);
+    }
+    EXPECT_EQ(depth(Make({.idempotency_key = "i", .cause = task})), 1);
+    // The cause is no part of the request.
+    EXPECT_EQ(Submit({.idempotency_key = "i"}).kind, SubmitReply::Kind::kExisting);
+}
+
+TEST_P(Firing, WhatFollowsIsForgottenWithTheEvent) {
+    EventNo no = Happen();
+    TaskId task = Fire(no, {Submits({})}).fired.at(0).task;
+    TaskId follows = Make({.cause = task});
+    Advance(limits::kEventRetention + 1h);
+    EXPECT_EQ(events.Tidy({}).forgotten_events, 1);
+    EXPECT_THAT(FiringsOf(no), IsEmpty());
+    EXPECT_THAT(events.Firings({.event = {}, .task = follows, .workflow = {}}), IsEmpty());
+}
+
 TEST_P(Firing, WhatNobodyCanReadHereKeepsTheEventPendingWhileTheRestFires) {
     EventNo no = Happen();
     EventOutcome outcome{.event = no, .actions = {Submits({})}, .refusal = {}, .later = 1min};
@@ -754,6 +836,39 @@ TEST_P(Joins, EachBeginsANewRoundAfterItHasFired) {
     EXPECT_EQ(Tasks("joined"), 2u);
     ASSERT_THAT(Rounds(), SizeIs(2));
     EXPECT_EQ(Rounds()[0].generation, 2);
+}
+
+TEST_P(Joins, AGenerationComesOnceThoughItsRoundIsForgotten) {
+    for (JoinPolicy policy : {JoinPolicy::kEach, JoinPolicy::kLatest}) {
+        PutJoin(policy);
+        std::set<int> generations;
+        for (int again = 0; again < 3; ++again) {
+            for (int round = 0; round < 2; ++round) {
+                Arrive("u");
+                TaskId task = Arrive("v").task;
+                ASSERT_TRUE(task.valid());
+                int generation = base::ReadJson(Get(task).input)["generation"].get<int>();
+                EXPECT_TRUE(generations.insert(generation).second) << generation;
+                EXPECT_EQ(generation, *generations.rbegin());
+            }
+            Advance(limits::kEventRetention + 1h);
+            while (events.Tidy({}).more) continue;
+            ASSERT_THAT(Rounds(), IsEmpty());
+        }
+        EXPECT_THAT(generations, SizeIs(6));
+    }
+    // One that expired, too, and the key of a join that was taken out and put again.
+    Arrive("u");
+    int expired = Rounds()[0].generation;
+    Advance(limits::kEventRetention + 3h);
+    events.Tidy({});
+    Advance(limits::kEventRetention + 1h);
+    while (events.Tidy({}).more) continue;
+    ASSERT_THAT(Rounds(), IsEmpty());
+    EXPECT_TRUE(events.RemoveWorkflow(kDefaultTenant, "w"));
+    PutJoin(JoinPolicy::kOnce);
+    Arrive("u");
+    EXPECT_GT(Rounds()[0].generation, expired);
 }
 
 TEST_P(Joins, OnceAbsorbsWhatComesAfterwards) {

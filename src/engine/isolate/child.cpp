@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/thread.h"
+#include "engine/acting.h"
 #include "engine/findings.h"
 #include "engine/isolate/frame.h"
 #include "engine/isolate/isolate.h"
@@ -296,6 +297,7 @@ engine::AttemptResult Call(
                 ": register it in the function passed to stint::RunIsolated"
             );
         }
+        engine::Acting acting(context.id(), nullptr);
         result.end = (*handler)(context, input);
     } catch (...) {
         result.end = engine::EndOf(std::current_exception());

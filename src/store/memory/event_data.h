@@ -22,7 +22,8 @@ struct EventData {
         firings;  // event, workflow, trigger
     std::map<std::pair<TenantId, std::string>, WorkflowRecord> workflows;
     std::map<std::pair<JoinKey, int>, JoinInstance> rounds;
-    std::map<JoinKey, int> once;  // keys that have fired once, and the generation that did
+    std::map<JoinKey, int> once;   // keys that have fired once, and the generation that did
+    int forgotten_generation = 0;  // the highest of rounds that are no longer there
     std::int64_t revision = 1;
     std::int64_t next_round = 1;
     std::int64_t next_event = 1;

@@ -11,6 +11,8 @@ public:
     EventOps(Ops& ops, Data& data, Time now) : ops_(ops), data_(data.events), now_(now) {}
 
     PublishReply Publish(const NewEvent& event);
+    // A task was submitted by the handler of another: it is as deep as that.
+    void Follow(TaskId cause, TaskId task, TenantId tenant);
     // A task is complete: if a join waits for its type, that is an event.
     void TaskComplete(const TaskRecord& task);
 
@@ -31,7 +33,11 @@ public:
     TidyReply Tidy(const TidyRequest& request);
 
 private:
-    int DepthOf(TaskId cause) const;
+    struct Origin {
+        EventNo event;  // the deepest that led to the task; none was
+        int depth = 0;  // of an event that the task publishes
+    };
+    Origin OriginOf(TaskId cause) const;
     void ForgetOnce(TenantId tenant, std::string_view workflow, const std::vector<Join>& joins);
     PublishReply Add(const NewEvent& event);
 

@@ -42,6 +42,11 @@ public:
     }
     std::map<JoinKey, JoinInstance> Rounds(const std::set<JoinKey>& keys) override {
         std::map<JoinKey, JoinInstance> newest;
+        if (data_.forgotten_generation > 0) {
+            for (const JoinKey& key : keys) {
+                newest[key] = ForgottenRound(key, data_.forgotten_generation);
+            }
+        }
         for (const auto& [key, generation] : data_.once) {
             if (keys.contains(key)) newest[key] = FiredOnce(key, generation);
         }
@@ -128,7 +133,7 @@ PublishReply EventOps::Add(const NewEvent& event) {
     record.data = event.data;
     record.time = event.time.value_or(now_);
     record.cause = event.cause;
-    record.depth = DepthOf(event.cause);
+    record.depth = OriginOf(event.cause).depth;
     record.published_at = now_;
     record.reason = TooDeep(record.depth);
     added.due_at = now_;
@@ -140,17 +145,29 @@ PublishReply EventOps::Add(const NewEvent& event) {
 }
 
 // One more than the event that led to the cause, or to what the cause is part of.
-int EventOps::DepthOf(TaskId cause) const {
-    int depth = 0;
+EventOps::Origin EventOps::OriginOf(TaskId cause) const {
+    Origin origin;
     int up = 0;
     for (; cause.valid() && up < limits::kEventAncestors; ++up) {
         for (const auto& [key, firing] : data_.firings) {
-            if (firing.record.task == cause) depth = std::max(depth, firing.depth + 1);
+            if (firing.record.task != cause || firing.depth < origin.depth) continue;
+            origin = {firing.record.event, firing.depth + 1};
         }
         auto task = ops_.Get(cause);
         cause = task ? task->parent : TaskId();
     }
-    return cause.valid() ? limits::kEventDepth + 1 : depth;
+    if (cause.valid()) origin.depth = limits::kEventDepth + 1;
+    return origin;
+}
+
+void EventOps::Follow(TaskId cause, TaskId task, TenantId tenant) {
+    Origin origin = OriginOf(cause);
+    if (origin.depth == 0) return;
+    // Its record goes with an event; of one below too many tasks nobody knows which.
+    if (!origin.event.valid() && !data_.events.empty()) origin.event = data_.events.rbegin()->first;
+    if (!origin.event.valid()) return;
+    FiringTables::Firing firing = FollowedBy(origin.event, origin.depth - 1, task, tenant, now_);
+    data_.firings.emplace(std::tuple{origin.event, std::string(), firing.record.trigger}, firing);
 }
 
 void EventOps::TaskComplete(const TaskRecord& task) {
@@ -322,6 +339,9 @@ TidyReply EventOps::Tidy(const TidyRequest& request) {
         const JoinInstance& one = round->second;
         bool over = one.ended_at && *one.ended_at + request.kept <= now_;
         reply.forgotten_joins += over ? 1 : 0;
+        if (over) {
+            data_.forgotten_generation = std::max(data_.forgotten_generation, one.generation);
+        }
         round = over ? data_.rounds.erase(round) : std::next(round);
     }
     reply.more = static_cast<int>(reply.expired.size()) >= request.limit ||

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "model/batch_order.h"
 #include "model/placement.h"
+#include "store/memory/event_ops.h"
 #include "store/memory/ops.h"
 
 namespace stint::store::memory {
@@ -215,6 +216,9 @@ SubmitReply Ops::Replace(Task& waiting, const NewTask& task, Time due_at) {
     record.placement.needs = resolved.placement.needs;
     record.placement.labels = resolved.placement.labels;
     waiting.explicit_mask = ExplicitMask(task);
+    if (task.cause.valid()) {
+        EventOps(*this, data_, now_).Follow(task.cause, record.id, record.tenant);
+    }
     return {
         .kind = Kind::kReplaced,
         .id = record.id,
@@ -253,6 +257,7 @@ SubmitReply Ops::Insert(const NewTask& task, const Resolved& resolved) {
     Place(added, resolved.placement);
     CHECK(Next(std::nullopt, Event::kSubmit) == record.state);
     Audit(added, std::nullopt, Event::kSubmit, {.actor = task.actor});
+    if (task.cause.valid()) EventOps(*this, data_, now_).Follow(task.cause, id, task.tenant);
     return {
         .kind = Kind::kCreated,
         .id = id,

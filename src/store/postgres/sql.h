@@ -18,6 +18,7 @@ namespace stint::store::pg {
     X(check_waits) X(claim) X(claim_idle) X(close_session) X(complete) X(counts_events)         \
     X(counts_history) X(counts_live) X(children_of) X(drop_candidates) X(drop_leaf)             \
     X(edit_live) X(event_of) X(events_add) X(events_depth) X(events_end) X(events_fired)        \
+    X(events_follow)                                                                            \
     X(events_forget) X(events_known) X(events_lock) X(events_take) X(expire_keys)               \
     X(expire_sessions) X(explain) X(finish) X(finished_of) X(firings_add) X(flow_came)          \
     X(flow_find) X(flow_forget) X(flow_holds) X(flow_list) X(flow_look) X(flow_make)            \

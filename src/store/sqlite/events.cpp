@@ -54,6 +54,25 @@ void SaveRound(sqlite::Connection& db, const JoinInstance& round) {
     Sql(db, "once_set").Run(key.tenant.value(), key.workflow, key.join, key.key, round.generation);
 }
 
+void SaveFiring(sqlite::Connection& db, const FiringTables::Firing& firing) {
+    const FiringRecord& record = firing.record;
+    // One that follows may be known: the task took a later request over.
+    const bool follows = record.kind == FiringRecord::Kind::kFollowed;
+    Sql(db, follows ? "firing_add_once" : "firing_add")
+        .Run(
+            record.event.value(),
+            record.workflow,
+            record.trigger,
+            record.tenant.value(),
+            record.version,
+            static_cast<int>(record.kind),
+            OrNull(record.task),
+            firing.depth,
+            lite::OrNull(record.message),
+            Micros(record.at)
+        );
+}
+
 // There is one writer: what is read here is locked.
 class Tables final : public FiringTables {
 public:
@@ -77,6 +96,7 @@ public:
     }
     std::map<JoinKey, JoinInstance> Rounds(const std::set<JoinKey>& keys) override {
         std::map<JoinKey, JoinInstance> newest;
+        std::optional<std::int64_t> forgotten;
         for (const JoinKey& key : keys) {
             auto rounds = ReadRounds(
                 db_,
@@ -89,6 +109,9 @@ public:
             auto once =
                 Sql(db_, "once_get").Scalar(key.tenant.value(), key.workflow, key.join, key.key);
             if (once) newest[key] = FiredOnce(key, static_cast<int>(*once));
+            if (once) continue;
+            if (!forgotten) forgotten = Sql(db_, "generation_forgotten").Scalar().value_or(0);
+            if (*forgotten > 0) newest[key] = ForgottenRound(key, static_cast<int>(*forgotten));
         }
         return newest;
     }
@@ -120,22 +143,7 @@ public:
                     ending.event.value()
                 );
         }
-        for (const Firing& firing : firings) {
-            const FiringRecord& record = firing.record;
-            Sql(db_, "firing_add")
-                .Run(
-                    record.event.value(),
-                    record.workflow,
-                    record.trigger,
-                    record.tenant.value(),
-                    record.version,
-                    static_cast<int>(record.kind),
-                    OrNull(record.task),
-                    firing.depth,
-                    lite::OrNull(record.message),
-                    Micros(record.at)
-                );
-        }
+        for (const Firing& firing : firings) SaveFiring(db_, firing);
         for (const JoinInstance& round : rounds) SaveRound(db_, round);
     }
 
@@ -164,7 +172,7 @@ PublishReply EventOps::Publish(const NewEvent& event) {
 }
 
 PublishReply EventOps::Add(const NewEvent& event) {
-    const int depth = DepthOf(event.cause);
+    const int depth = OriginOf(event.cause).depth;
     std::string reason = TooDeep(depth);
     bool refused = !reason.empty();
     std::optional<Time> processed;
@@ -204,15 +212,29 @@ TaskId EventOps::ParentOf(TaskId task) {
 }
 
 // One more than the event that led to the cause, or to what the cause is part of, finished or not.
-int EventOps::DepthOf(TaskId cause) {
-    int depth = 0;
+EventOps::Origin EventOps::OriginOf(TaskId cause) {
+    Origin origin;
     for (int up = 0; up < limits::kEventAncestors; ++up) {
-        if (!cause.valid()) return depth;
-        auto before = Sql("event_depth").Scalar(cause.value());
-        if (before) depth = std::max(depth, static_cast<int>(*before) + 1);
+        if (!cause.valid()) return origin;
+        {
+            sqlite::Rows before = Sql("event_before").Query(cause.value());
+            if (before.Next() && before.Int(1) >= origin.depth) {
+                origin = {EventNo(before.Int(0)), static_cast<int>(before.Int(1)) + 1};
+            }
+        }
         cause = ParentOf(cause);
     }
-    return limits::kEventDepth + 1;
+    origin.depth = limits::kEventDepth + 1;
+    return origin;
+}
+
+void EventOps::Follow(TaskId cause, TaskId task, TenantId tenant) {
+    Origin origin = OriginOf(cause);
+    if (origin.depth == 0) return;
+    // Its record goes with an event; of one below too many tasks nobody knows which.
+    if (!origin.event.valid()) origin.event = EventNo(Sql("event_newest").Scalar().value_or(0));
+    if (!origin.event.valid()) return;
+    SaveFiring(db_, FollowedBy(origin.event, origin.depth - 1, task, tenant, now_));
 }
 
 // ---- definitions ----
@@ -315,6 +337,7 @@ TidyReply EventOps::Tidy(const TidyRequest& request) {
         ++reply.forgotten_events;
     }
     for (std::int64_t id : numbers("round_old")) {
+        Sql("generation_forget").Run(id);
         Sql("part_remove").Run(id);
         Sql("round_remove").Run(id);
         ++reply.forgotten_joins;

@@ -16,6 +16,8 @@ public:
 
     PublishReply Publish(const NewEvent& event);
     PublishReply Add(const NewEvent& event);
+    // A task was submitted by the handler of another: it is as deep as that.
+    void Follow(TaskId cause, TaskId task, TenantId tenant);
     Result<WorkflowRecord> PutWorkflow(
         const WorkflowDefinition& definition, std::string_view actor
     );
@@ -27,7 +29,11 @@ public:
 private:
     sqlite::Statement& Sql(std::string_view name) { return lite::Sql(db_, name); }
     void Changed();
-    int DepthOf(TaskId cause);
+    struct Origin {
+        EventNo event;  // the deepest that led to the task; none was
+        int depth = 0;  // of an event that the task publishes
+    };
+    Origin OriginOf(TaskId cause);
     TaskId ParentOf(TaskId task);
 
     Ops& ops_;

@@ -9,6 +9,7 @@
 #include "model/batch_order.h"
 #include "model/placement.h"
 #include "sqlite/transaction.h"
+#include "store/sqlite/events.h"
 #include "store/sqlite/ops.h"
 #include "store/sqlite/queries.h"
 
@@ -74,7 +75,12 @@ std::vector<SubmitReply> Ops::Submit(std::span<const PreparedTask> tasks) {
     });
     Beside beside;
     for (const PreparedTask& one : tasks) {
-        replies[one.index] = SubmitOne(one, beside);
+        SubmitReply& reply = replies[one.index] = SubmitOne(one, beside);
+        const bool taken =
+            reply.kind == SubmitReply::Kind::kCreated || reply.kind == SubmitReply::Kind::kReplaced;
+        if (one.task->cause.valid() && taken) {
+            EventOps(*this).Follow(one.task->cause, reply.id, one.task->tenant);
+        }
         if (chained && one.task->id.valid()) beside[one.task->id] = replies[one.index];
     }
     return replies;

@@ -127,6 +127,7 @@ void Fields(A& a, NewTask& x) {
       x.debounce,
       x.throttle,
       x.parent,
+      x.cause,
       x.needs,
       x.labels,
       x.order_key,

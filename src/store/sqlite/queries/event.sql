@@ -6,8 +6,11 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?) RETURNING no;
 -- name: event_known
 SELECT no, type, data FROM stint_published WHERE tenant = ? AND source = ? AND id = ?;
 
--- name: event_depth
-SELECT max(depth) FROM stint_firing WHERE task = ?;
+-- name: event_before
+SELECT event, depth FROM stint_firing WHERE task = ? ORDER BY depth DESC, event DESC LIMIT 1;
+
+-- name: event_newest
+SELECT max(no) FROM stint_published;
 
 -- name: task_parent
 SELECT parent FROM stint_task WHERE id = ?;
@@ -48,8 +51,12 @@ DELETE FROM stint_published WHERE no = ?;
 INSERT INTO stint_firing (event, workflow, name, tenant, version, kind, task, depth, message, at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: firing_add_once
+INSERT OR IGNORE INTO stint_firing (event, workflow, name, tenant, version, kind, task, depth, message, at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: firing_names
-SELECT workflow, name FROM stint_firing WHERE event = ?;
+SELECT workflow, name FROM stint_firing WHERE event = ? AND workflow > '';
 
 -- name: firing_remove
 DELETE FROM stint_firing WHERE event = ?;
@@ -127,6 +134,15 @@ SELECT id FROM stint_join_round WHERE ended_at <= ? ORDER BY ended_at LIMIT ?;
 
 -- name: round_remove
 DELETE FROM stint_join_round WHERE id = ?;
+
+-- name: generation_forget
+-- The highest generation of rounds that are forgotten stands in a row of no join's.
+INSERT INTO stint_join_once (tenant, workflow, name, key, generation)
+SELECT 0, '', '', '', generation FROM stint_join_round WHERE id = ?
+ON CONFLICT (tenant, workflow, name, key) DO UPDATE SET generation = max(generation, excluded.generation);
+
+-- name: generation_forgotten
+SELECT generation FROM stint_join_once WHERE tenant = 0 AND workflow = '' AND name = '' AND key = '';
 
 -- name: part_list
 SELECT member, type, task, output, completed_at FROM stint_join_part WHERE round = ? ORDER BY member;
