@@ -324,7 +324,16 @@ struct FinishedTask {
 
 struct Explanation {
     Condition condition = Condition::kEligible;
-    std::string detail;  // which queue, which time, …
+    std::string detail = {};  // which queue, which time, …
+    // Of an eligible one: so many a claim of this claimer takes before it.
+    std::int64_t ahead = 0;
+    bool more_ahead = false;  // than that; not all were counted
+};
+
+// Waiting tasks of a queue that are kept from claims by the same, if by anything of their own.
+struct Crowd {
+    std::int64_t tasks = 0;
+    TaskId last;  // of them
 };
 
 struct StoreInfo {
@@ -426,6 +435,7 @@ public:
     // Of the given ones, those that are terminal.
     virtual std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) = 0;
     virtual std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) = 0;
+    virtual std::vector<Crowd> Crowds(const std::string& queue) = 0;
 
     // The settings after the change; nullopt: there is no such queue, and none was to be made.
     virtual std::optional<QueueSettings> ChangeQueue(

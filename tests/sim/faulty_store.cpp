@@ -270,6 +270,9 @@ std::vector<store::Explanation> FaultyStore::Explain(
 ) {
     return Reads("store.explain", [&] { return inner_.Explain(task, claimer); });
 }
+std::vector<store::Crowd> FaultyStore::Crowds(const std::string& queue) {
+    return Reads("store.crowds", [&] { return inner_.Crowds(queue); });
+}
 std::optional<model::QueueSettings> FaultyStore::ChangeQueue(
     const model::QueueChange& change, std::string_view actor
 ) {

@@ -78,6 +78,7 @@ public:
     std::vector<store::FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<store::Explanation> Explain(TaskId task, const store::ClaimRequest& claimer)
         override;
+    std::vector<store::Crowd> Crowds(const std::string& queue) override;
     std::optional<model::QueueSettings> ChangeQueue(
         const model::QueueChange& change, std::string_view actor
     ) override;

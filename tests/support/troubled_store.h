@@ -171,6 +171,9 @@ public:
         override {
         return inner_.Explain(task, claimer);
     }
+    std::vector<store::Crowd> Crowds(const std::string& queue) override {
+        return inner_.Crowds(queue);
+    }
     std::optional<store::QueueSettings> ChangeQueue(
         const store::QueueChange& change, std::string_view actor
     ) override {

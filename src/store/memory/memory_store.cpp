@@ -359,6 +359,10 @@ std::vector<Explanation> MemoryStore::Explain(TaskId task, const ClaimRequest& c
     return impl_->Run([&](Ops& ops) { return ops.Explain(task, claimer); });
 }
 
+std::vector<Crowd> MemoryStore::Crowds(const std::string& queue) {
+    return impl_->Run([&](Ops& ops) { return ops.Crowds(queue); });
+}
+
 std::optional<QueueSettings> MemoryStore::ChangeQueue(
     const QueueChange& change, std::string_view actor
 ) {

@@ -275,6 +275,17 @@ std::map<CountKey, std::int64_t> PostgresStore::Counts(const TaskFilter& filter)
     return counts;
 }
 
+std::vector<Crowd> PostgresStore::Crowds(const std::string& queue) {
+    Params params;
+    params.Text(queue);
+    Rows rows = db_.ReadPlanned(db_.sql.crowds, params);
+    std::vector<Crowd> crowds;
+    for (int i = 0; i < rows.size(); ++i) {
+        crowds.push_back({.tasks = rows.Int(i, 0), .last = TaskId(rows.Int(i, 1))});
+    }
+    return crowds;
+}
+
 std::vector<AttemptRecord> PostgresStore::Attempts(TaskId task) {
     Params params;
     params.Number(task);

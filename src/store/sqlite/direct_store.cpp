@@ -291,13 +291,19 @@ std::vector<Explanation> DirectStore::Explain(TaskId task, const ClaimRequest& c
         Ask([&](Reads& reads) { return reads.Explain(task, claimer); });
     if (reasons.empty() || reasons.front().condition == Condition::kNotWaiting) return reasons;
     // What a plan decides, the writer knows.
+    const bool goes_otherwise = reasons.front().condition == Condition::kEligible;
     for (Explanation& more : Change([&](Ops& ops) { return ops.PlanReasons(task, claimer); })) {
+        if (more.condition == Condition::kEligible && !goes_otherwise) continue;
         std::erase_if(reasons, [](const Explanation& one) {
             return one.condition == Condition::kEligible;
         });
         reasons.push_back(std::move(more));
     }
     return reasons;
+}
+
+std::vector<Crowd> DirectStore::Crowds(const std::string& queue) {
+    return Ask([&](Reads& reads) { return reads.Crowds(queue); });
 }
 
 std::optional<QueueSettings> DirectStore::ChangeQueue(

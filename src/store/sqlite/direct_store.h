@@ -54,6 +54,7 @@ public:
     std::vector<AuditEntry> Audit(const AuditRequest& request) override;
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks) override;
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer) override;
+    std::vector<Crowd> Crowds(const std::string& queue) override;
     std::optional<QueueSettings> ChangeQueue(const QueueChange& change, std::string_view actor)
         override;
     std::vector<QueueRecord> Queues() override;

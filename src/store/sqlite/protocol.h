@@ -52,6 +52,7 @@ enum class Operation : std::uint8_t {
     kAudit,
     kFinished,
     kExplain,
+    kCrowds,
     kChangeQueue,
     kQueues,
     kHousekeep,

@@ -37,6 +37,7 @@ public:
     std::vector<AuditEntry> Audit(const AuditRequest& request);
     std::vector<FinishedTask> Finished(std::span<const TaskId> tasks);
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& request);
+    std::vector<Crowd> Crowds(const std::string& queue);
     std::vector<CheckFinding> Check();
 
     sqlite::Connection& db() { return db_; }

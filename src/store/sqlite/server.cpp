@@ -129,6 +129,8 @@ void ServeAny(
             return Reply<TaskId, ClaimRequest>(in, out, [&](auto& task, auto& claimer) {
                 return s.Explain(task, claimer);
             });
+        case Operation::kCrowds:
+            return Reply<std::string>(in, out, [&](auto& x) { return s.Crowds(x); });
         default:
             if (ServeSchedules(operation, s.Schedules(), in, out)) return;
             if (ServeEvents(operation, s.Events(), in, out)) return;

@@ -311,6 +311,12 @@ std::vector<Explanation> SharedStore::Explain(TaskId task, const ClaimRequest& c
     );
 }
 
+std::vector<Crowd> SharedStore::Crowds(const std::string& queue) {
+    return Do<std::vector<Crowd>>(
+        Operation::kCrowds, [&](DirectStore& s) { return s.Crowds(queue); }, queue
+    );
+}
+
 std::optional<QueueSettings> SharedStore::ChangeQueue(
     const QueueChange& change, std::string_view actor
 ) {

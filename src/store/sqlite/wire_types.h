@@ -372,7 +372,11 @@ void Fields(A& a, FinishedTask& x) {
 }
 template <class A>
 void Fields(A& a, Explanation& x) {
-    a(x.condition, x.detail);
+    a(x.condition, x.detail, x.ahead, x.more_ahead);
+}
+template <class A>
+void Fields(A& a, Crowd& x) {
+    a(x.tasks, x.last);
 }
 template <class A>
 void Fields(A& a, StoreInfo& x) {

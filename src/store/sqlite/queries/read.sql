@@ -35,6 +35,11 @@ SELECT state, lease_until FROM stint_session WHERE id = ?;
 -- name: queue_paused
 SELECT paused FROM stint_queue WHERE name = ?;
 
+-- name: crowds
+SELECT count(*), max(id) FROM stint_task
+WHERE lane IN (SELECT id FROM stint_lane WHERE queue = ?) AND wait > 0
+GROUP BY lane, wait = 6, due_at <= ?, start_by IS NOT NULL AND start_by <= ?, flags & 6;
+
 -- name: running_attempt
 SELECT t.id, t.claim_no, t.attempt, t.generation, s.id, t.node, t.claimed_at, t.flags, t.token
 FROM stint_task t LEFT JOIN stint_session s ON s.no = t.session
