@@ -141,18 +141,24 @@ void Claimer::StopClearing(base::Instant now, Duration pause) {
     hinted_ = true;  // what came meanwhile was not looked at
 }
 
-store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
+store::ClaimRequest Claimer::Offered() const {
     store::ClaimRequest request;
-    request.session = session;
-    request.limit = limit;
+    request.session = session_.id();
     request.queues = settings_.queues;
     request.types = types_;
-    request.suspect = mode_ == Mode::kClearing;
     request.labels = settings_.labels;
-    // Where others are always faster, a small question first.
-    request.hinted = hinted && hints_pay_;
     if (settings_.withheld) request.withheld = settings_.withheld();
     LeaveRoom(request);
+    return request;
+}
+
+store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
+    store::ClaimRequest request = Offered();
+    request.session = session;
+    request.limit = limit;
+    request.suspect = mode_ == Mode::kClearing;
+    // Where others are always faster, a small question first.
+    request.hinted = hinted && hints_pay_;
     limited_ =
         !request.queue_room.empty() || !request.type_room.empty() || !request.resource_room.empty();
     ++parts_.metrics.claims;

@@ -60,6 +60,9 @@ public:
     // One look for at most `limit` tasks. Returns when to look again. Throws what the store throws.
     base::Instant Once(int limit);
 
+    // What a claim would offer to tasks now; by any thread.
+    store::ClaimRequest Offered() const;
+
     // Called for each hint that concerns our queues.
     void OnHint(std::function<void()> listener);
     // As if one had come.

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "engine/new_task.h"
 #include "model/limits.h"
+#include "model/worker_note.h"
 #include "store/resources.h"
 
 namespace stint::engine {
@@ -304,6 +305,18 @@ base::Instant Worker::Core::SettleOnce() {
     return next;
 }
 
+// For those who explain from outside why a task is not taken here.
+std::string Worker::Core::Note() const {
+    store::ClaimRequest offered = claimer.Offered();
+    return model::NoteText(
+        {.doing = std::string(model::WorkerStateName(machine.state())),
+         .withheld = std::move(offered.withheld),
+         .queue_room = std::move(offered.queue_room),
+         .type_room = std::move(offered.type_room),
+         .resource_room = std::move(offered.resource_room)}
+    );
+}
+
 base::Instant Worker::Core::RenewOnce() {
     if (session.renew_at() == base::Instant::max()) {
         return parts.clock.Now() + options.lease.heartbeat_every;
@@ -312,7 +325,7 @@ base::Instant Worker::Core::RenewOnce() {
     base::Instant next = Step(
         "renew",
         [&] {
-            session.Renew(model::WorkerStateName(machine.state()), stopping);
+            session.Renew(Note(), stopping);
             return session.renew_at();
         },
         Breaker::Caller::kUrgent
@@ -468,6 +481,9 @@ model::WorkerState Worker::state() const {
 }
 SessionId Worker::session() const {
     return core_->session.id();
+}
+store::ClaimRequest Worker::offered() const {
+    return core_->claimer.Offered();
 }
 int Worker::running() const {
     return core_->attempts.size();

@@ -35,6 +35,7 @@ struct Worker::Core {
     bool RunOneAttempt();
     base::Instant SettleOnce();
     base::Instant RenewOnce();
+    std::string Note() const;
     base::Instant WatchOnce();
     base::Instant SweepOnce();
     base::Instant HousekeepOnce();

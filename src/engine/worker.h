@@ -115,9 +115,11 @@ public:
     // ---- seeing ----
     model::WorkerState state() const;
     SessionId session() const;  // none while there is no live one
-    int running() const;        // attempts claimed, running or stopping
-    int unsettled() const;      // outcomes not yet accepted by the store
-    bool healthy() const;       // false: half of the slots hang for good; it claims no more
+    // What the next claim will offer to tasks: by this, the store explains what it takes.
+    store::ClaimRequest offered() const;
+    int running() const;    // attempts claimed, running or stopping
+    int unsettled() const;  // outcomes not yet accepted by the store
+    bool healthy() const;   // false: half of the slots hang for good; it claims no more
     const Metrics& metrics() const;
 
 private:

@@ -1,6 +1,7 @@
 #include "node/convert.h"
 
 #include "base/result.h"
+#include "model/worker_note.h"
 
 namespace stint::node {
 
@@ -83,7 +84,7 @@ SessionInfo ToPublic(const model::SessionRecord& session) {
         .node_name = session.hostname,
         .pid = session.pid,
         .state = std::string(model::SessionStateName(session.state)),
-        .doing = over ? std::string() : session.worker_state,
+        .doing = over ? std::string() : model::NoteOf(session.worker_state).doing,
         .slots = session.slots,
         .running = over ? 0 : session.running,
         .queues = session.queues,

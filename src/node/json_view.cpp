@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "model/time_text.h"
+#include "model/worker_note.h"
 
 namespace stint::node {
 
@@ -177,12 +178,14 @@ OrderedJson ToJson(const model::QueueRecord& queue) {
 OrderedJson ToJson(const model::SessionRecord& session) {
     bool over = session.state == model::SessionState::kClosed ||
                 session.state == model::SessionState::kExpired;
+    const model::WorkerNote note = model::NoteOf(session.worker_state);
     return {
         {"id", session.id.ToString()},
         {"host", session.hostname},
         {"pid", session.pid},
         {"state", model::SessionStateName(session.state)},
-        {"doing", over ? OrderedJson(nullptr) : OrderedJson(session.worker_state)},
+        {"doing", over ? OrderedJson(nullptr) : OrderedJson(note.doing)},
+        {"withheld", over ? std::vector<std::string>() : note.withheld},
         {"slots", session.slots},
         {"running", over ? 0 : session.running},
         {"queues", session.queues},
