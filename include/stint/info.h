@@ -61,6 +61,34 @@ struct Reason {
     bool eligible = false;  // no reason at all: the next claim of some worker may take it
 };
 
+// All that is known about why a task is not running: Engine::Why().
+struct TaskWait {
+    bool eligible = false;        // nothing keeps it: some worker takes it when its turn comes
+    int workers = 0;              // that are live
+    std::vector<Reason> reasons;  // of workers, too, that would not take it while another does
+    // Of one that is eligible: so many go before it in the worker that gets to it first.
+    std::optional<std::int64_t> ahead;
+    bool more_ahead = false;            // than that; not all were counted
+    std::optional<Duration> starts_in;  // about, at the pace of the last minutes; none: not known
+    // Why others may go before it, too (tenants share the queue, age counts); empty = nothing of
+    // that kind.
+    std::string estimate;
+};
+
+// What keeps the waiting tasks of a queue: Queues::Why().
+struct QueueWait {
+    struct Share {
+        std::string condition;  // as in Reason; "eligible": nothing but their turn
+        std::string text, detail, cure;
+        std::int64_t tasks = 0;
+        TaskId example;
+    };
+    std::int64_t waiting = 0;
+    int workers = 0;            // that are live
+    bool estimate = false;      // of very many different ones some were asked for the others
+    std::vector<Share> shares;  // of all that wait, the largest first
+};
+
 // A machine, or whatever its workers call it (Options::node_name).
 struct NodeInfo {
     NodeId id;

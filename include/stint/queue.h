@@ -10,18 +10,17 @@
 #pragma once
 
 #include <stint/ids.h>
+#include <stint/info.h>
 #include <stint/result.h>
 #include <stint/time.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stint {
-
-namespace store {
-class Store;
-}
 
 struct QueueTurns {
     // Of the tasks of one priority the tenant is next of which the fewest have started lately,
@@ -45,11 +44,19 @@ public:
     Result<std::map<std::string, QueueTurns>> AllTurns();  // those that were set, by queue
     Result<bool> RemoveTurns(std::string_view queue);      // false: there were none
 
+    // What keeps its waiting tasks, in shares: by the conditions of the claim itself, for the
+    // workers that are there. Reads all that waits in the queue once; not for every second.
+    //
+    //     for (const auto& share : engine.queues().Why("mail").value().shares)
+    //         std::cout << share.tasks << " " << share.condition << ": " << share.cure << "\n";
+    Result<QueueWait> Why(std::string_view queue);
+
 private:
     friend class Engine;
-    explicit Queues(store::Store& store) : store_(&store) {}
+    struct Body;
+    explicit Queues(std::shared_ptr<Body> body) : body_(std::move(body)) {}
 
-    store::Store* store_;
+    std::shared_ptr<Body> body_;
 };
 
 }  // namespace stint

@@ -41,11 +41,20 @@ void AddReason(Listing& listing, const node::WhyReason& reason, int workers) {
 }
 
 std::string AheadText(const node::Ahead& ahead) {
-    std::string text = fmt::format("{}{}", ahead.more ? "at least " : "", ahead.tasks);
-    if (!ahead.takes) return text;
-    return fmt::format(
-        "{}; about {} at the present pace", text, model::RoughDuration(*ahead.takes)
-    );
+    std::string text = "nothing goes before it";
+    if (ahead.tasks > 0 || ahead.more) {
+        text = fmt::format(
+            "{}{} {} before it",
+            ahead.more ? "at least " : "",
+            ahead.tasks,
+            ahead.tasks == 1 ? "task goes" : "tasks go"
+        );
+    }
+    if (ahead.takes && ahead.tasks > 0) {
+        text += fmt::format("; about {} at the present pace", model::RoughDuration(*ahead.takes));
+    }
+    if (!ahead.estimate.empty()) text += fmt::format("; an estimate: {}", ahead.estimate);
+    return text;
 }
 
 // The one sentence before the reasons.
@@ -66,9 +75,7 @@ std::string Verdict(const node::Why& why) {
             break;
     }
     if (!why.eligible) return "nothing will take it until one of these changes";
-    return fmt::format(
-        "it may start at the next claim; {} before it", why.ahead ? AheadText(*why.ahead) : "0"
-    );
+    return "it waits for nothing but its turn: " + AheadText(why.ahead.value_or(node::Ahead{}));
 }
 
 int WhyTask(Invocation& invocation, const TaskOptions& options) {
@@ -85,7 +92,10 @@ int WhyTask(Invocation& invocation, const TaskOptions& options) {
     listing.extra["workers"] = why->workers;
     listing.extra["verdict"] = Verdict(*why);
     if (why->ahead) {
-        listing.extra["ahead"] = {{"tasks", why->ahead->tasks}, {"more", why->ahead->more}};
+        listing.extra["ahead"] = {
+            {"tasks", why->ahead->tasks},
+            {"more", why->ahead->more},
+            {"estimate", why->ahead->estimate}};
         if (why->ahead->takes) {
             listing.extra["ahead"]["takes"] = model::FormatDuration(*why->ahead->takes);
         }
@@ -109,7 +119,7 @@ int WhyQueue(Invocation& invocation, const QueueOptions& options) {
     listing.extra["workers"] = why.workers;
     for (const node::QueueShare& share : why.shares) {
         double percent =
-            100.0 * static_cast<double>(share.tasks) / static_cast<double>(why.looked_at);
+            100.0 * static_cast<double>(share.tasks) / static_cast<double>(why.waiting);
         bool eligible = share.condition == model::ConditionName(model::Condition::kEligible);
         listing.rows.push_back(
             {{fmt::format("{:.0f} %", percent)},
@@ -134,7 +144,8 @@ int WhyQueue(Invocation& invocation, const QueueOptions& options) {
         invocation.Say("nothing waits in queue {}", base::Quoted(why.queue));
     } else if (why.looked_at < why.waiting) {
         invocation.Say(
-            "an estimate: of {} waiting the newest {} were looked at; the shares are of those",
+            "an estimate: of {} waiting, groups with {} were asked for themselves, and of the "
+            "many small groups some for all",
             why.waiting,
             why.looked_at
         );

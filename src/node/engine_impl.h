@@ -15,6 +15,7 @@
 #include "engine/registry.h"
 #include "engine/submit.h"
 #include "engine/worker.h"
+#include "node/why.h"
 #include "services/deletions.h"
 #include "services/events.h"
 #include "services/probes.h"
@@ -58,6 +59,7 @@ struct Engine::Impl {
     engine::WorkerParts MakeWorkerParts();
     void MakeScheduler();  // of the store, the wake and the clock; what else keeps to times as well
     void MakeEvents();
+    node::OwnWorker Own();  // of this process, for explaining; none: there is none now
     // Registers it. Throws std::invalid_argument, also when it is too late.
     void Bind(std::string_view name, const TaskDefaults& defaults, engine::HandlerEntry entry);
 };

@@ -3,6 +3,7 @@
 
 #include "node/engine_impl.h"
 #include "node/try.h"
+#include "node/why.h"
 #include "store/resources.h"
 
 namespace stint {
@@ -26,8 +27,35 @@ std::map<std::string, model::QueueOrder> ByQueue(store::Store& store) {
 
 }  // namespace
 
+struct Queues::Body {
+    store::Store* store;
+    std::function<node::OwnWorker()> own;
+};
+
 Queues Engine::queues() {
-    return Queues(*impl_->store);
+    return Queues(std::make_shared<Queues::Body>(Queues::Body{
+        impl_->store.get(), [impl = impl_.get()] { return impl->Own(); }}));
+}
+
+Result<QueueWait> Queues::Why(std::string_view queue) {
+    return node::Try([&]() -> Result<QueueWait> {
+        node::QueueWhy why = node::ExplainQueue(*body_->store, std::string(queue), body_->own());
+        QueueWait wait;
+        wait.waiting = why.waiting;
+        wait.workers = why.workers;
+        wait.estimate = why.looked_at < why.waiting;
+        for (node::QueueShare& one : why.shares) {
+            wait.shares.push_back(
+                {.condition = std::move(one.condition),
+                 .text = std::move(one.text),
+                 .detail = std::move(one.detail),
+                 .cure = std::move(one.cure),
+                 .tasks = one.tasks,
+                 .example = one.example}
+            );
+        }
+        return wait;
+    });
 }
 
 Result<void> Queues::SetTurns(std::string_view queue, const QueueTurns& turns) {
@@ -37,13 +65,13 @@ Result<void> Queues::SetTurns(std::string_view queue, const QueueTurns& turns) {
             .fair = turns.fair || !turns.weights.empty(),
             .weights = turns.weights,
             .aging = turns.aging};
-        return store_->Resources().SetOrder(order, kActor);
+        return body_->store->Resources().SetOrder(order, kActor);
     });
 }
 
 Result<QueueTurns> Queues::Turns(std::string_view queue) {
     return node::Try([&]() -> Result<QueueTurns> {
-        auto orders = ByQueue(*store_);
+        auto orders = ByQueue(*body_->store);
         const model::QueueOrder* order = model::OrderOf(orders, std::string(queue));
         return order == nullptr ? QueueTurns{} : ToPublic(*order);
     });
@@ -52,14 +80,14 @@ Result<QueueTurns> Queues::Turns(std::string_view queue) {
 Result<std::map<std::string, QueueTurns>> Queues::AllTurns() {
     return node::Try([&]() -> Result<std::map<std::string, QueueTurns>> {
         std::map<std::string, QueueTurns> all;
-        for (const auto& [queue, order] : ByQueue(*store_)) all[queue] = ToPublic(order);
+        for (const auto& [queue, order] : ByQueue(*body_->store)) all[queue] = ToPublic(order);
         return all;
     });
 }
 
 Result<bool> Queues::RemoveTurns(std::string_view queue) {
     return node::Try([&]() -> Result<bool> {
-        return store_->Resources().RemoveOrder(queue, kActor);
+        return body_->store->Resources().RemoveOrder(queue, kActor);
     });
 }
 

@@ -114,34 +114,55 @@ Result<bool> Resources::Close(std::string_view name, Duration length, std::strin
     });
 }
 
-Result<std::vector<Reason>> Engine::Explain(TaskId task) {
-    return Try([&]() -> Result<std::vector<Reason>> {
-        auto why = node::ExplainTask(*impl_->store, task);
+node::OwnWorker Engine::Impl::Own() {
+    std::lock_guard guard(lifecycle);
+    if (!worker) return std::nullopt;
+    return node::Claiming{worker->offered(), worker->running()};
+}
+
+Result<TaskWait> Engine::Why(TaskId task) {
+    return Try([&]() -> Result<TaskWait> {
+        auto why = node::ExplainTask(*impl_->store, task, impl_->Own());
         if (!why) return base::MakeError(Code::kNotFound, "there is no task {}", task.value());
-        std::vector<Reason> reasons;
-        for (const node::WhyReason& one : why->reasons) {
-            reasons.push_back(
-                {.condition = one.name,
-                 .text = one.text,
-                 .detail = one.detail,
-                 .cure = one.cure,
+        TaskWait wait;
+        wait.eligible = why->eligible;
+        wait.workers = why->workers;
+        for (node::WhyReason& one : why->reasons) {
+            wait.reasons.push_back(
+                {.condition = std::move(one.name),
+                 .text = std::move(one.text),
+                 .detail = std::move(one.detail),
+                 .cure = std::move(one.cure),
                  .workers = one.workers,
                  .eligible = false}
             );
         }
-        if (why->eligible) {
-            auto condition = model::Condition::kEligible;
-            reasons.push_back(
-                {.condition = std::string(model::ConditionName(condition)),
-                 .text = std::string(model::ConditionText(condition)),
-                 .detail = {},
-                 .cure = {},
-                 .workers = why->workers,
-                 .eligible = true}
-            );
+        if (why->ahead) {
+            wait.ahead = why->ahead->tasks;
+            wait.more_ahead = why->ahead->more;
+            wait.starts_in = why->ahead->takes;
+            wait.estimate = std::move(why->ahead->estimate);
         }
-        return reasons;
+        return wait;
     });
+}
+
+Result<std::vector<Reason>> Engine::Explain(TaskId task) {
+    auto wait = Why(task);
+    if (!wait) return wait.error();
+    std::vector<Reason> reasons = std::move(wait->reasons);
+    if (wait->eligible) {
+        auto condition = model::Condition::kEligible;
+        reasons.push_back(
+            {.condition = std::string(model::ConditionName(condition)),
+             .text = std::string(model::ConditionText(condition)),
+             .detail = {},
+             .cure = {},
+             .workers = wait->workers,
+             .eligible = true}
+        );
+    }
+    return reasons;
 }
 
 std::vector<ProbeInfo> Engine::Probes() const {

@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "model/limits.h"
 #include "model/placement.h"
-#include "node/why_order.h"
+#include "model/worker_note.h"
+#include "store/flows.h"
+#include "store/resources.h"
 
 namespace stint::node {
 
@@ -17,8 +19,8 @@ namespace {
 
 using namespace stint::model;  // NOLINT(google-build-using-namespace): the doors speak its words
 
-constexpr std::int64_t kLookedAt = 20'000;  // waiting tasks of one queue
-constexpr int kAskedEach = 200;             // tasks of order keys, which differ one by one
+constexpr std::size_t kAsked = 150;   // crowds of a queue, each by itself
+constexpr std::size_t kSampled = 50;  // and of the others so many
 constexpr Duration kPaceOver = std::chrono::minutes{10};
 constexpr std::size_t kShown = 5;  // ids in a sentence
 
@@ -27,19 +29,68 @@ struct Worker {
     store::ClaimRequest claimer;
 };
 
-std::vector<Worker> LiveWorkers(store::Store& store) {
+// As its last heartbeat told.
+store::ClaimRequest ClaimerOf(const SessionRecord& session) {
+    WorkerNote note = NoteOf(session.worker_state);
+    store::ClaimRequest claimer;
+    claimer.session = session.id;
+    claimer.queues = session.queues;
+    claimer.types = session.types;
+    claimer.labels = session.labels;
+    claimer.withheld = std::move(note.withheld);
+    claimer.queue_room = std::move(note.queue_room);
+    claimer.type_room = std::move(note.type_room);
+    claimer.resource_room = std::move(note.resource_room);
+    return claimer;
+}
+
+std::vector<Worker> LiveWorkers(store::Store& store, const OwnWorker& own) {
     std::vector<Worker> workers;
     for (SessionRecord& session : store.Sessions()) {
         if (session.state != SessionState::kLive) continue;
-        Worker worker;
-        worker.claimer.session = session.id;
-        worker.claimer.queues = session.queues;
-        worker.claimer.types = session.types;
-        worker.claimer.labels = session.labels;
-        worker.session = std::move(session);
+        Worker worker{.session = std::move(session), .claimer = {}};
+        if (own && worker.session.id == own->claimer.session) {
+            worker.claimer = own->claimer;
+            worker.session.running = own->running;
+        } else {
+            worker.claimer = ClaimerOf(worker.session);
+        }
         workers.push_back(std::move(worker));
     }
     return workers;
+}
+
+// Workers that take the same are asked as one.
+struct Alike {
+    store::ClaimRequest claimer;
+    int workers = 0;
+};
+
+std::vector<Alike> AsOne(const std::vector<Worker>& workers, const TaskRecord& task) {
+    std::vector<Alike> all;
+    auto tie = [](const store::ClaimRequest& one) {
+        return std::tie(
+            one.queues,
+            one.types,
+            one.labels,
+            one.withheld,
+            one.queue_room,
+            one.type_room,
+            one.resource_room,
+            one.suspect
+        );
+    };
+    for (const Worker& worker : workers) {
+        store::ClaimRequest claimer = worker.claimer;
+        // Of a suspect it is told by its first claim, and while it runs nothing it takes it next.
+        claimer.suspect = task.suspect && worker.session.running == 0;
+        auto there = std::ranges::find_if(all, [&](const Alike& one) {
+            return tie(one.claimer) == tie(claimer);
+        });
+        if (there == all.end()) there = all.insert(all.end(), {std::move(claimer), 0});
+        ++there->workers;
+    }
+    return all;
 }
 
 std::string Cure(Condition condition, const TaskRecord& task) {
@@ -166,31 +217,84 @@ std::vector<WhyReason> LabelsMissing(const TaskRecord& task, const std::vector<W
     return reasons;
 }
 
-// The reasons of all workers. `eligible`: one of them has none.
-std::vector<WhyReason> Reasons(
-    store::Store& store, const TaskRecord& task, const std::vector<Worker>& workers, bool& eligible
-) {
+// What all workers say of a task.
+struct Said {
     std::vector<WhyReason> reasons;
-    eligible = false;
-    for (const Worker& worker : workers) {
-        for (const store::Explanation& one : store.Explain(task.id, worker.claimer)) {
-            if (one.condition == Condition::kEligible) {
-                eligible = true;
-            } else if (one.condition != Condition::kLabelMissing) {
-                Merge(reasons, ToReason(one, task));
-            }
+    // Of the worker that gets to it first, if one may take it: what it is, and what it takes
+    // before.
+    std::optional<store::ClaimRequest> taker;
+    store::Explanation place;
+};
+
+void Add(Said& said, const store::Explanation& one, const Alike& alike, const TaskRecord& task) {
+    if (one.condition == Condition::kEligible) {
+        if (said.taker && said.place.ahead <= one.ahead) return;
+        said.taker = alike.claimer;
+        said.place = one;
+    } else if (one.condition != Condition::kLabelMissing) {
+        WhyReason reason = ToReason(one, task);
+        reason.workers = alike.workers;
+        Merge(said.reasons, std::move(reason));
+    }
+}
+
+Said Ask(store::Store& store, const TaskRecord& task, const std::vector<Worker>& workers) {
+    Said said;
+    for (const Alike& alike : AsOne(workers, task)) {
+        for (const store::Explanation& one : store.Explain(task.id, alike.claimer)) {
+            Add(said, one, alike, task);
         }
     }
-    if (workers.empty()) reasons.push_back(NoWorker());
-    for (WhyReason& one : LabelsMissing(task, workers)) reasons.push_back(std::move(one));
-    if (!workers.empty()) return reasons;
+    if (workers.empty()) said.reasons.push_back(NoWorker());
+    for (WhyReason& one : LabelsMissing(task, workers)) said.reasons.push_back(std::move(one));
+    if (!workers.empty()) return said;
     for (const store::Explanation& one : store.Explain(task.id, MadeFor(task))) {
         bool own =
             one.condition != Condition::kSessionNotLive && one.condition != Condition::kEligible;
-        if (own) Merge(reasons, ToReason(one, task));
+        if (own) Merge(said.reasons, ToReason(one, task));
     }
-    for (WhyReason& reason : reasons) reason.workers = 0;
-    return reasons;
+    for (WhyReason& reason : said.reasons) reason.workers = 0;
+    return said;
+}
+
+// What a flow that left its function waits for: to make its task due changes nothing.
+std::optional<WhyReason> FlowReason(store::Store& store, const TaskRecord& task) {
+    auto history = store.Flows().Get(task.id);
+    if (!history) return std::nullopt;
+    WhyReason reason{.condition = Condition::kNotDue};
+    const std::string& signal = history->flow.awaits;
+    for (const FlowStep& step : history->steps) {
+        if (step.state != StepState::kOpen) continue;
+        std::string until;
+        if (step.due_at) until = "until " + base::Iso8601(*step.due_at);
+        if (step.kind == StepKind::kSignal && step.about == signal && !history->flow.came) {
+            reason.name = "awaits_signal";
+            reason.text = fmt::format("The flow waits for signal {}.", base::Quoted(signal));
+            reason.detail = until.empty() ? "without end" : until;
+            bool plain = signal.find_first_of(" \t\"'\\$`;&|<>()*?#~!") == std::string::npos;
+            reason.cure = fmt::format(
+                "stint flow signal {} {}", task.id.ToString(), plain ? signal : base::Quoted(signal)
+            );
+            return reason;
+        }
+        if (step.kind == StepKind::kSleep && step.due_at > history->now) {
+            reason.name = "flow_sleeps";
+            reason.text = "The flow sleeps.";
+            reason.detail = fmt::format("step {}, {}", base::Quoted(step.name), until);
+            reason.cure = "only time";
+            return reason;
+        }
+    }
+    return std::nullopt;
+}
+
+void NameWhatTheFlowAwaits(store::Store& store, Why& why) {
+    auto not_due = std::ranges::find(why.reasons, Condition::kNotDue, &WhyReason::condition);
+    if (not_due == why.reasons.end()) return;
+    auto reason = FlowReason(store, why.task);
+    if (!reason) return;
+    reason->workers = not_due->workers;
+    *not_due = std::move(*reason);
 }
 
 WhyReason BlockedReason(store::Store& store, const TaskRecord& task) {
@@ -222,32 +326,11 @@ WhyReason BackgroundReason(const TaskRecord& task) {
         .cure = "its completion, or its timeout"};
 }
 
-store::ListRequest WaitingOf(const std::string& queue) {
+// Tasks that this worker might have taken and that finished lately, per millisecond.
+double Pace(store::Store& store, const store::ClaimRequest& taker, Time now) {
     store::ListRequest request;
-    request.filter.queues = {queue};
-    request.filter.states = {State::kOpen, State::kError};
-    request.limit = limits::kListPage;
-    return request;
-}
-
-// Calls `look` for the newest waiting tasks of the queue; false: there are more than those.
-template <class Look>
-bool ForWaiting(store::Store& store, const std::string& queue, Look look) {
-    store::ListRequest request = WaitingOf(queue);
-    for (std::int64_t seen = 0; seen < kLookedAt;) {
-        TaskPage page = store.List(request);
-        for (const TaskRecord& task : page.tasks) look(task);
-        seen += static_cast<std::int64_t>(page.tasks.size());
-        if (!page.next) return true;
-        request.before = page.next;
-    }
-    return false;
-}
-
-// Tasks of the queue that finished per millisecond, lately.
-double Pace(store::Store& store, const std::string& queue, Time now) {
-    store::ListRequest request;
-    request.filter.queues = {queue};
+    request.filter.queues = taker.queues;
+    request.filter.types = taker.types;
     request.filter.states = {State::kComplete, State::kDead};
     request.filter.finished_from = now - kPaceOver;
     request.limit = limits::kListPage;
@@ -262,16 +345,21 @@ double Pace(store::Store& store, const std::string& queue, Time now) {
            static_cast<double>(std::max<std::int64_t>(1, over.count()));
 }
 
-Ahead LookAhead(store::Store& store, const TaskRecord& task, Time now) {
-    Ahead ahead;
-    bool all = ForWaiting(store, task.queue, [&](const TaskRecord& other) {
-        if (other.id == task.id || other.due_at > now) return;
-        bool before = other.priority > task.priority ||
-                      (other.priority == task.priority && other.id < task.id);
-        if (before) ++ahead.tasks;
-    });
-    ahead.more = !all;
-    double pace = Pace(store, task.queue, now);
+// Why those before it may not be all that go before it.
+std::string WhyEstimate(store::Store& store, const std::string& queue) {
+    std::map<std::string, QueueOrder> orders;
+    for (QueueOrder& order : store.Resources().Orders()) orders[order.queue] = order;
+    const QueueOrder* order = OrderOf(orders, queue);
+    if (order == nullptr) return {};
+    if (order->fair) return "tenants share its queue: what is submitted later may go first";
+    if (order->aging > Duration::zero()) return "age counts in its queue: the order changes";
+    return {};
+}
+
+Ahead LookAhead(store::Store& store, const TaskRecord& task, const Said& said) {
+    Ahead ahead{.tasks = said.place.ahead, .more = said.place.more_ahead};
+    ahead.estimate = WhyEstimate(store, task.queue);
+    double pace = Pace(store, *said.taker, store.Now());
     if (pace > 0) {
         ahead.takes =
             Duration(static_cast<std::int64_t>(static_cast<double>(ahead.tasks + 1) / pace));
@@ -281,16 +369,20 @@ Ahead LookAhead(store::Store& store, const TaskRecord& task, Time now) {
 
 }  // namespace
 
-std::optional<Why> ExplainTask(store::Store& store, TaskId id) {
+std::optional<Why> ExplainTask(store::Store& store, TaskId id, const OwnWorker& own) {
     auto task = store.Get(id);
     if (!task) return std::nullopt;
     Why why{.task = std::move(*task)};
-    std::vector<Worker> workers = LiveWorkers(store);
+    std::vector<Worker> workers = LiveWorkers(store, own);
     why.workers = static_cast<int>(workers.size());
+    Said said;
     switch (why.task.state) {
         case State::kOpen:
         case State::kError:
-            why.reasons = Reasons(store, why.task, workers, why.eligible);
+            said = Ask(store, why.task, workers);
+            why.eligible = said.taker.has_value();
+            why.reasons = std::move(said.reasons);
+            NameWhatTheFlowAwaits(store, why);
             break;
         case State::kBlocked:
             why.reasons = {BlockedReason(store, why.task)};
@@ -304,10 +396,7 @@ std::optional<Why> ExplainTask(store::Store& store, TaskId id) {
         case State::kDead:
             break;
     }
-    if (auto deadlock = OrderDeadlock(store, why.task)) {
-        why.reasons.insert(why.reasons.begin(), std::move(*deadlock));
-    }
-    if (why.eligible) why.ahead = LookAhead(store, why.task, store.Now());
+    if (why.eligible) why.ahead = LookAhead(store, why.task, said);
     return why;
 }
 
@@ -315,20 +404,35 @@ std::optional<Why> ExplainTask(store::Store& store, TaskId id) {
 
 namespace {
 
-// Tasks of one kind are kept by the same: the claim looks at nothing else of them.
-struct Kind {
-    std::string type;
-    std::string placement;
-    bool due = false, late = false, suspect = false, cancelled = false;
-    TaskId single;  // of order keys: each by itself, as long as there are few
-    auto Tie() const { return std::tie(type, placement, due, late, suspect, cancelled, single); }
-    friend bool operator<(const Kind& a, const Kind& b) { return a.Tie() < b.Tie(); }
+// Crowds of which one is asked for all.
+struct Asked {
+    TaskId example;
+    std::int64_t tasks = 0;
+    std::int64_t own = 0;  // of the example's crowd
 };
 
-struct Crowd {
-    std::int64_t tasks = 0;
-    TaskRecord example;
-};
+// The largest by themselves; of the many small ones those that stand at even distances among them,
+// for their neighbours, too.
+std::vector<Asked> Choose(std::vector<store::Crowd> crowds) {
+    std::ranges::sort(crowds, [](const store::Crowd& a, const store::Crowd& b) {
+        return std::pair(-a.tasks, a.last) < std::pair(-b.tasks, b.last);
+    });
+    std::vector<Asked> chosen;
+    const std::size_t alone = crowds.size() <= kAsked + kSampled ? crowds.size() : kAsked;
+    for (std::size_t i = 0; i < alone; ++i) {
+        chosen.push_back({crowds[i].last, crowds[i].tasks, crowds[i].tasks});
+    }
+    const std::size_t others = crowds.size() - alone;
+    for (std::size_t k = 0; k < kSampled && others > 0; ++k) {
+        std::size_t from = alone + k * others / kSampled;
+        std::size_t to = alone + (k + 1) * others / kSampled;
+        const store::Crowd& middle = crowds[(from + to) / 2];
+        Asked asked{middle.last, 0, middle.tasks};
+        for (std::size_t i = from; i < to; ++i) asked.tasks += crowds[i].tasks;
+        chosen.push_back(asked);
+    }
+    return chosen;
+}
 
 // What keeps it, in one word: the first reason that every worker has, else that of the worker with
 // the fewest. Reasons that only name another worker's business come last.
@@ -342,55 +446,36 @@ WhyReason MainReason(const std::vector<WhyReason>& reasons, int workers) {
 
 }  // namespace
 
-QueueWhy ExplainQueue(store::Store& store, const std::string& queue) {
+QueueWhy ExplainQueue(store::Store& store, const std::string& queue, const OwnWorker& own) {
     QueueWhy why{.queue = queue};
-    std::vector<Worker> workers = LiveWorkers(store);
+    std::vector<Worker> workers = LiveWorkers(store, own);
     why.workers = static_cast<int>(workers.size());
-    Time now = store.Now();
-    std::map<Kind, Crowd> crowds;
-    int singles = 0;
-    ForWaiting(store, queue, [&](const TaskRecord& task) {
-        ++why.looked_at;
-        Kind kind{
-            .type = task.type,
-            .placement = PlacementText(task.placement),
-            .due = task.due_at <= now,
-            .late = task.start_by && *task.start_by <= now,
-            .suspect = task.suspect,
-            .cancelled = task.cancel_requested,
-            .single = {}};
-        if (!task.placement.order_key.empty() && singles < kAskedEach) {
-            ++singles;
-            kind.single = task.id;
-        }
-        Crowd& crowd = crowds[kind];
-        if (crowd.tasks++ == 0) crowd.example = task;
-    });
-    TaskFilter filter;
-    filter.queues = {queue};
-    filter.states = {State::kOpen, State::kError};
-    for (const auto& [key, count] : store.Counts(filter)) why.waiting += count;
-    why.waiting = std::max(why.waiting, why.looked_at);
-
     std::map<std::pair<std::string, std::string>, QueueShare> shares;
-    for (const auto& [kind, crowd] : crowds) {
-        bool eligible = false;
-        std::vector<WhyReason> reasons = Reasons(store, crowd.example, workers, eligible);
+    for (const Asked& asked : Choose(store.Crowds(queue))) {
+        auto task = store.Get(asked.example);
+        if (!task || (task->state != State::kOpen && task->state != State::kError)) {
+            continue;  // it was taken since
+        }
+        why.waiting += asked.tasks;
+        why.looked_at += asked.own;
+        Said said = Ask(store, *task, workers);
         WhyReason reason;
-        if (eligible || reasons.empty()) {
+        if (said.taker || said.reasons.empty()) {
             reason.name = ConditionName(Condition::kEligible);
             reason.text = ConditionText(Condition::kEligible);
             reason.cure = "free slots: more of them, or more workers";
         } else {
-            reason = workers.empty() ? reasons.front() : MainReason(reasons, why.workers);
+            reason = workers.empty() ? said.reasons.front() : MainReason(said.reasons, why.workers);
         }
-        // Each waits for another instant: together they are just not due.
-        std::string detail = kind.due ? reason.detail : std::string();
-        QueueShare& share = shares[{reason.name, detail}];
+        // Each waits for another instant, or behind another task: together they just do.
+        bool later = reason.condition == Condition::kNotDue;
+        if (later || reason.condition == Condition::kBehindInOrder) reason.detail.clear();
+        if (later) reason.cure = "time";
+        QueueShare& share = shares[{reason.name, reason.detail}];
         if (share.tasks == 0) {
-            share = {reason.name, reason.text, detail, reason.cure, 0, crowd.example.id};
+            share = {reason.name, reason.text, reason.detail, reason.cure, 0, task->id};
         }
-        share.tasks += crowd.tasks;
+        share.tasks += asked.tasks;
     }
     for (auto& [key, share] : shares) why.shares.push_back(std::move(share));
     std::ranges::stable_sort(why.shares, std::greater<>{}, &QueueShare::tasks);

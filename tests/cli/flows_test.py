@@ -52,6 +52,22 @@ class Flows(CliCase):
         self.assertEqual(self.task(new)["input"], self.task(chair)["input"])
         self.assertIn("no step", self.run_stint("flow", "fork", chair, "nosuch", code=4).err)
 
+    def test_why_says_what_a_flow_waits_for(self):
+        task = self.submit("demo.order", "{}")
+        self.start_stint("worker", "start", "--poll-max", "50ms")
+        self.await_true(lambda: "signal" in (self.show(task).get("waits_for") or "")
+                        if self.run_stint("flow", "show", task, code=None).code == 0 else False,
+                        "it waits for its parcel")
+        why = self.run_stint("task", "why", task, "-o", "json").json()
+        reason = why["reasons"][0]
+        self.assertEqual(reason["condition"], "awaits_signal")
+        self.assertIn('signal "shipped"', reason["meaning"])
+        self.assertRegex(reason["detail"], r"^until \d{4}-")
+        self.assertEqual(reason["cure"], f"stint flow signal {task} shipped")
+        self.assertNotIn("task edit", self.run_stint("task", "why", task).out)
+        self.run_stint("flow", "signal", task, "shipped", '"X"')
+        self.await_true(lambda: self.task(task)["state"] == "complete", "it has gone on")
+
     def test_signals_are_kept_and_told_once(self):
         task = self.submit("shop.checkout", "{}")
         words = ["flow", "signal", task, "shipped", '{"parcel": "X"}', "--id", "d1"]

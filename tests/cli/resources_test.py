@@ -67,6 +67,31 @@ class Resource(CliCase):
         self.assertTrue(self.run_stint("store", "check", "-o", "json").json()["ok"])
         self.assertIsNone(worker.poll())
 
+    def test_why_counts_what_goes_before_it(self):
+        self.run_stint("resource", "set", "api", "--capacity", "5")
+        self.run_stint("resource", "close", "api", "10m")
+        for number in range(5):
+            self.submit("echo", str(number), "--need", "api", "--queue", "q")
+        holds = self.submit("demo.sleep", '{"ms": 600000}')
+        self.start_worker("--slots", "1")
+        self.await_true(lambda: self.task(holds)["state"] == "in_progress", "its slot is taken")
+        first = self.submit("echo", "1", "--queue", "q")
+        second = self.submit("echo", "2", "--queue", "q")
+        why = self.run_stint("task", "why", first)
+        self.assertIn("it waits for nothing but its turn: nothing goes before it", why.err)
+        why = self.run_stint("task", "why", second)
+        self.assertIn("it waits for nothing but its turn: 1 task goes before it", why.err)
+        third = self.submit("echo", "3", "--queue", "q", "--priority", "200")
+        why = self.run_stint("task", "why", second, "-o", "json").json()
+        self.assertEqual(why["ahead"], {"tasks": 2, "more": False, "estimate": ""})
+        self.run_stint("queue", "order", "q", "--weight", "7=3")
+        why = self.run_stint("task", "why", third)
+        self.assertIn("nothing goes before it; an estimate: tenants share its queue", why.err)
+        shares = self.run_stint("queue", "why", "q", "-o", "json").json()
+        self.assertFalse(shares["estimate"])
+        self.assertEqual({s["condition"]: (s["tasks"], s["percent"]) for s in shares["shares"]},
+                         {"resource_closed": (5, 62.5), "eligible": (3, 37.5)})
+
     def test_open_and_close(self):
         self.run_stint("resource", "set", "api", "--capacity", "5")
         closed = self.run_stint("resource", "close", "api", "10m", "--reason", "move", "-o", "json")
@@ -152,19 +177,22 @@ class Resource(CliCase):
         self.work("--labels", "gpu")
         self.assertEqual(self.task(label)["state"], "complete")
 
-    def test_queue_why_says_when_it_is_an_estimate(self):
-        lines = '{"type": "echo", "queue": "q", "delay": "1h"}\n' * 20_300
-        self.run_stint("submit", "--jsonl", "-", "-o", "none", stdin=lines)
-        answer = self.run_stint("queue", "why", "q", "-o", "json")
-        why = answer.json()
-        self.assertEqual((why["waiting"], why["estimate"]), (20_300, True))
-        self.assertGreaterEqual(why["looked_at"], 20_000)
-        self.assertLess(why["looked_at"], 20_300)
-        self.assertIn(f'an estimate: of 20300 waiting the newest {why["looked_at"]} were looked at',
-                      self.run_stint("queue", "why", "q").err)
-        self.submit("echo", "1", "--queue", "small")
-        small = self.run_stint("queue", "why", "small", "-o", "json").json()
-        self.assertEqual((small["waiting"], small["estimate"]), (1, False))
+    def test_queue_why_counts_all_and_says_when_it_is_an_estimate(self):
+        older = '{"type": "echo", "queue": "q", "labels": ["gpu"]}\n' * 1_500
+        newer = '{"type": "echo", "queue": "q", "delay": "1h"}\n' * 1_500
+        self.run_stint("submit", "--jsonl", "-", "-o", "none", stdin=older + newer)
+        self.start_worker()
+        self.await_other_work()
+        why = self.run_stint("queue", "why", "q", "-o", "json").json()
+        self.assertEqual((why["waiting"], why["looked_at"], why["estimate"]), (3_000, 3_000, False))
+        self.assertEqual({s["condition"]: s["percent"] for s in why["shares"]},
+                         {"label_missing": 50, "not_due": 50}, "also of what is not on the first page")
+        many = "".join(f'{{"type": "echo", "queue": "many", "delay": "1h", "needs": ["h:{i}"]}}\n'
+                       for i in range(250))
+        self.run_stint("submit", "--jsonl", "-", "-o", "none", stdin=many)
+        why = self.run_stint("queue", "why", "many", "-o", "json").json()
+        self.assertEqual((why["waiting"], why["estimate"]), (250, True))
+        self.assertIn("an estimate: of 250 waiting", self.run_stint("queue", "why", "many").err)
 
     def test_why_without_workers_and_of_what_is_over(self):
         later = self.submit("echo", "1", "--delay", "1h", "--queue", "q")
