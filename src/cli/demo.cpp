@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/random.h"
 #include "cli/demo_workflow.h"
@@ -118,12 +120,63 @@ Duration DemoStage::Took() const {
     return std::chrono::duration_cast<Duration>(base::SystemClock().Now() - begun_);
 }
 
+void HolderKill::Look(ProgressBar& bar, std::string_view holding) {
+    if (hit_) return;
+    node::Client& client = stage_.client();
+    if (last_) {
+        auto task = client.Get(last_->task);
+        bool held =
+            task && task->state == model::State::kInProgress && task->session == last_->session;
+        hit_ = Crashed(last_->task);
+        if (held || hit_) return;
+        last_.reset();
+    }
+    node::ListRequest request;
+    request.filter.queues = {stage_.queue()};
+    request.filter.states = {model::State::kInProgress};
+    model::TaskPage running = client.List(request);
+    for (std::size_t i = 0; i < stage_.workers().size(); ++i) {
+        std::optional<SessionId> session = SessionOf(stage_.workers().pid(i));
+        auto task = std::ranges::find_if(running.tasks, [&](const model::TaskRecord& one) {
+            return session && one.session == *session;
+        });
+        if (task == running.tasks.end()) continue;
+        bar.Say(
+            fmt::format("!! killing a worker (SIGKILL) {}; one is {}", holding, task->id.ToString())
+        );
+        stage_.workers().KillAndRestart(i);
+        last_ = Kill{*session, task->id};
+        ++kills_;
+        return;
+    }
+}
+
+bool HolderKill::Crashed(TaskId task) {
+    auto attempts = stage_.client().Attempts(task);
+    return std::ranges::any_of(attempts, [](const model::AttemptRecord& attempt) {
+        return attempt.end == model::AttemptEnd::kCrashed;
+    });
+}
+
+std::optional<SessionId> HolderKill::SessionOf(std::int64_t pid) {
+    for (const model::SessionRecord& session : stage_.client().Sessions()) {
+        if (session.pid == pid && session.state == model::SessionState::kLive) return session.id;
+    }
+    return std::nullopt;
+}
+
 void WarnIfNotKilled(const Invocation& invocation, bool killed) {
     if (killed) return;
     invocation.Warn(
         "it was over before a worker could be killed, so nothing was shown: run it "
         "again with more to do"
     );
+}
+
+void WarnIfNothingHit(const Invocation& invocation, bool killed, std::size_t recovered) {
+    WarnIfNotKilled(invocation, killed);
+    if (!killed || recovered > 0) return;
+    invocation.Warn("the kill hit no running task, so nothing was shown; run it again");
 }
 
 int PrintVerdict(

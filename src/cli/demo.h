@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,8 +60,34 @@ private:
     WorkerProcesses workers_;
 };
 
+// Kills the worker of a task that runs, and again until a task was hit: what a worker has sent
+// before its death may still end the task.
+class HolderKill {
+public:
+    explicit HolderKill(DemoStage& stage) : stage_(stage) {}
+    // At every look from the moment on at which it is time for it. `holding`: what it is told to be
+    // doing.
+    void Look(ProgressBar& bar, std::string_view holding);
+    int kills() const { return kills_; }
+
+private:
+    bool Crashed(TaskId task);
+    std::optional<SessionId> SessionOf(std::int64_t pid);
+
+    struct Kill {
+        SessionId session;
+        TaskId task;
+    };
+    DemoStage& stage_;
+    std::optional<Kill> last_;
+    int kills_ = 0;
+    bool hit_ = false;
+};
+
 // A demo without the kill that it announced has shown nothing.
 void WarnIfNotKilled(const Invocation& invocation, bool killed);
+// Nor has one whose kill hit nothing.
+void WarnIfNothingHit(const Invocation& invocation, bool killed, std::size_t recovered);
 
 // The verdict: a line of counts for a person, an object for a program. Returns the exit code.
 int PrintVerdict(

@@ -50,10 +50,8 @@ public:
         stage_.StartWorkers(options_.workers);
         std::size_t total = static_cast<std::size_t>(options_.children) + 1;
         stage_.Watch(total, [&](std::size_t done, const auto&, ProgressBar& bar) {
-            if (killed_ || done * 100 < kKillAtPercent * total) return;
-            killed_ = true;
-            bar.Say("!! killing a worker (SIGKILL) in the middle of its tasks");
-            stage_.workers().KillAndRestart(0);
+            if (done * 100 < kKillAtPercent * total) return;
+            kill_.Look(bar, "in the middle of its tasks");
         });
         stage_.workers().Stop();
         return Report();
@@ -85,7 +83,7 @@ private:
         std::string promised = fmt::format(R"({{"children":{},"sum":{}}})", n, n * (n + 1) / 2);
         verdict.sum = record && record->output == promised;
         verdict.wanted = static_cast<std::size_t>(n);
-        verdict.killed = killed_;
+        verdict.killed = kill_.kills() > 0;
         const Tally& children = verdict.children;
         std::size_t lost = children.lost + verdict.parent.lost;
         std::size_t doubled = children.doubled + verdict.parent.doubled;
@@ -97,7 +95,7 @@ private:
             {"outcomes_doubled", doubled},
             {"parent_resumed", verdict.resumed},
             {"sum_right", verdict.sum},
-            {"kills", killed_ ? 1 : 0}};
+            {"kills", kill_.kills()}};
         std::string line = fmt::format(
             "children {}   completed {}   recovered {}   lost {}   outcomes doubled {}   parent "
             "resumed {}   sum {}",
@@ -109,7 +107,7 @@ private:
             verdict.resumed,
             verdict.sum ? "right" : "WRONG"
         );
-        WarnIfNotKilled(invocation_, killed_);
+        WarnIfNothingHit(invocation_, verdict.killed, children.recovered);
         return PrintVerdict(invocation_, stage_, line, std::move(json), verdict.good());
     }
 
@@ -117,7 +115,7 @@ private:
     const FanoutOptions& options_;
     DemoStage stage_;
     TaskId parent_;
-    bool killed_ = false;
+    HolderKill kill_{stage_};
 };
 
 }  // namespace

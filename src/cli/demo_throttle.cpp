@@ -49,11 +49,8 @@ public:
         stage_.StartWorkers(options_.workers);
         stage_.Watch(ids_.size(), [&](std::size_t done, const auto& counts, ProgressBar& bar) {
             auto running = counts.find(model::State::kInProgress);
-            if (running == counts.end() || running->second == 0 || killed_) return;
-            if (!IsTimeToKill(done)) return;
-            killed_ = true;
-            bar.Say("!! killing a worker (SIGKILL) while it holds the resource");
-            stage_.workers().KillAndRestart(0);
+            if (running == counts.end() || running->second == 0 || !IsTimeToKill(done)) return;
+            kill_.Look(bar, "whose tasks hold the resource");
         });
         stage_.workers().Stop();
         int code = Report();
@@ -78,7 +75,7 @@ private:
         for (TaskId id : ids_) holders.Add(stage_.client().AuditOf(id));
         verdict.most = holders.Most();
         verdict.could = Could();
-        verdict.killed = killed_;
+        verdict.killed = kill_.kills() > 0;
         for (const node::CheckFinding& finding : stage_.client().Check()) {
             if (finding.ok) continue;
             verdict.broken += (verdict.broken.empty() ? "" : "; ") + finding.what;
@@ -87,7 +84,7 @@ private:
         base::OrderedJson json = tally.ToJson();
         json["capacity"] = options_.capacity;
         json["most_holders"] = verdict.most;
-        json["kills"] = killed_ ? 1 : 0;
+        json["kills"] = kill_.kills();
         json["check"] = verdict.broken.empty() ? "ok" : verdict.broken;
         std::string line = fmt::format(
             "tasks {}   completed {}   recovered {}   lost {}   units {}   holders at most {}",
@@ -101,7 +98,7 @@ private:
         if (!verdict.broken.empty()) {
             invocation_.Warn("the store's own check failed: " + verdict.broken);
         }
-        WarnIfNotKilled(invocation_, killed_);
+        WarnIfNothingHit(invocation_, verdict.killed, tally.recovered);
         return PrintVerdict(invocation_, stage_, line, std::move(json), verdict.good());
     }
 
@@ -112,7 +109,7 @@ private:
         static_cast<std::size_t>(options_.tasks), Could(), std::chrono::milliseconds{50}
     );
     std::vector<TaskId> ids_;
-    bool killed_ = false;
+    HolderKill kill_{stage_};
 };
 
 }  // namespace

@@ -55,7 +55,9 @@ struct ThrottleVerdict {
     bool killed = false;    // a worker, as announced
     std::string broken;     // what the store's own check found
     // Fewer holders than could be would be no throttle but an obstacle.
-    bool good() const { return tally.good() && killed && most == could && broken.empty(); }
+    bool good() const {
+        return tally.good() && killed && tally.recovered > 0 && most == could && broken.empty();
+    }
 };
 std::size_t CouldHold(int capacity, int workers, int slots, int tasks);
 
@@ -66,8 +68,8 @@ struct FanoutVerdict {
     bool sum = false;         // of the children's outputs is right
     bool killed = false;
     bool good() const {
-        return children.good() && parent.good() && killed && children.asked == wanted &&
-               resumed == 1 && sum;
+        return children.good() && parent.good() && killed && children.recovered > 0 &&
+               children.asked == wanted && resumed == 1 && sum;
     }
 };
 

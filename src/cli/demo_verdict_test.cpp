@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 Tally Good(std::size_t tasks) {
     Tally tally;
     tally.asked = tally.accepted = tally.completed = tasks;
+    tally.recovered = 1;
     return tally;
 }
 
@@ -46,6 +47,7 @@ TEST(DemoVerdict, AThrottleHoldsExactlyAndAWorkerWasKilled) {
          [](ThrottleVerdict& v) { v.most = 4; },
          [](ThrottleVerdict& v) { v.most = 2; },
          [](ThrottleVerdict& v) { v.killed = false; },
+         [](ThrottleVerdict& v) { v.tally.recovered = 0; },
          [](ThrottleVerdict& v) { v.broken = "what is held (I6)"; }}
     );
 }
@@ -78,7 +80,8 @@ TEST(DemoVerdict, AFanoutGoesOnOnceWithTheRightSum) {
          [](FanoutVerdict& v) { v.resumed = 0; },
          [](FanoutVerdict& v) { v.resumed = 2; },
          [](FanoutVerdict& v) { v.sum = false; },
-         [](FanoutVerdict& v) { v.killed = false; }}
+         [](FanoutVerdict& v) { v.killed = false; },
+         [](FanoutVerdict& v) { v.children.recovered = 0; }}
     );
 }
 

@@ -44,20 +44,23 @@ class Demo(CliCase):
             (120, 120, 0, 0))
         self.assertEqual(answer["parent_resumed"], 1)
         self.assertTrue(answer["sum_right"])
-        self.assertEqual(answer["kills"], 1)
+        self.assertGreaterEqual(answer["kills"], 1)
+        self.assertGreater(answer["recovered"], 0, "the kill hit a child")
         self.assertTrue(answer["ok"])
 
     def test_throttle_holds_its_limit(self):
         answer = self.run_stint("demo", "throttle", "--tasks", "60", "--capacity", "2")
-        self.assertRegex(answer.out, r"^tasks 60   completed 60   recovered \d+   lost 0   units 2   "
+        self.assertRegex(answer.out, r"^tasks 60   completed 60   recovered [1-9]\d*   lost 0   units 2   "
                                      r"holders at most 2\n$")
-        self.assertIn("!! killing a worker (SIGKILL) while it holds the resource", answer.err)
+        self.assertIn("!! killing a worker (SIGKILL) whose tasks hold the resource; one is ", answer.err)
         self.assertEqual(self.run_stint("resource", "list", "-o", "ids").out, "", "it cleans up")
 
     def test_throttle_is_content_with_as_many_holders_as_there_are_tasks(self):
         answer = self.run_stint("demo", "throttle", "--tasks", "10", "--capacity", "20",
                                 "--workers", "2", "-o", "json").json()
-        self.assertEqual((answer["most_holders"], answer["kills"], answer["ok"]), (10, 1, True))
+        self.assertEqual((answer["most_holders"], answer["ok"]), (10, True))
+        self.assertGreaterEqual(answer["kills"], 1)
+        self.assertGreater(answer["recovered"], 0)
 
     def test_schedule_fires_each_instant_once(self):
         answer = self.run_stint("demo", "schedule", "--runs", "4", "-o", "json").json()
