@@ -207,7 +207,8 @@ public:
         body_.AwaitAll({detail::Plain(started)...});
         (static_cast<void>(body_.Await(detail::Plain(started))), ...);
     }
-    // Which of them was the first to succeed; the others go on. Throws when all have failed.
+    // Waits until one of them has succeeded, and says which; of several that have by then, the
+    // first in the list. Recorded. The others go on. Throws when all have failed.
     template <class Out>
     std::size_t AwaitAny(std::string_view name, const std::vector<Started<Out>>& started) {
         return body_.AwaitAny(name, Plain(started));
@@ -233,7 +234,8 @@ public:
     // A local effect: work(), or work(const LocalStep&). It is done at least once, since the
     // process may die between its end and the record; its result is recorded once, and only by who
     // holds the task. What it throws: errors worth another try end the attempt, which is tried
-    // again by the task's own policy; the last one, and all others, are recorded and thrown as
+    // again by the task's own policy and with its count of attempts, which all Runs of the flow
+    // share (waiting costs none); the last one, and all others, are recorded and thrown as
     // StepFailed. ResourceUnavailable is no failure: the flow waits as any task for the resource,
     // and does the step again. Nor is what is thrown when the attempt is to stop.
     template <class Work>

@@ -1,5 +1,7 @@
 // stint task tree
+#include <deque>
 #include <iostream>
+#include <iterator>
 
 #include "cli/ids.h"
 #include "cli/task_commands.h"
@@ -39,6 +41,7 @@ public:
         );
         listing_.objects.push_back(node::ToJson(task));
         listing_.ids.push_back(task.id.ToString());
+        if (task.claim_no == 0) return;  // it has never run, and has made none
         std::string below = indent;
         if (!branch.empty()) below += branch == "└─ " ? "   " : "│  ";
         std::vector<model::TaskRecord> children = Children(task.id);
@@ -51,19 +54,23 @@ public:
     bool cut() const { return cut_; }
 
 private:
-    // Oldest first.
+    // Oldest first, and no more than there is place for, and one.
     std::vector<model::TaskRecord> Children(TaskId parent) {
-        std::vector<model::TaskRecord> children;
+        const std::size_t most = kMostShown - listing_.rows.size() + 1;
+        std::deque<model::TaskRecord> newest_first;
         node::ListRequest request;
         request.filter.parent = parent;
+        request.limit = model::limits::kListPage;
         for (;;) {
             model::TaskPage page = client_.List(request);
-            for (model::TaskRecord& task : page.tasks) children.push_back(std::move(task));
-            if (!page.next || children.size() >= kMostShown) break;
+            for (model::TaskRecord& task : page.tasks) newest_first.push_back(std::move(task));
+            while (newest_first.size() > most) newest_first.pop_front();
+            if (!page.next) break;
             request.before = *page.next;
         }
-        std::reverse(children.begin(), children.end());
-        return children;
+        return {
+            std::make_move_iterator(newest_first.rbegin()),
+            std::make_move_iterator(newest_first.rend())};
     }
 
     node::Client& client_;

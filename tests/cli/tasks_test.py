@@ -7,6 +7,19 @@ from support import CliCase
 
 
 class Submit(CliCase):
+    def test_a_large_tree_shows_the_first(self):
+        parent = self.submit("demo.fanout", '{"children": 2100, "queue": "later", "ms": 1}')
+        self.start_stint("worker", "start", "--queues", "default", "--poll-max", "50ms")
+        self.await_true(lambda: self.task(parent)["state"] == "blocked", "its subtasks are made")
+        tree = self.run_stint("task", "tree", parent, "-o", "ids")
+        ids = [int(line) for line in tree.lines()]
+        self.assertEqual(ids[0], int(parent))
+        self.assertEqual(len(ids), 2000)
+        self.assertEqual(ids[1:], sorted(ids[1:]))
+        newest = self.run_stint("task", "list", f"parent:{parent}", "--limit", "1", "-o", "ids").lines()
+        self.assertEqual(int(newest[0]) - ids[1], 2099, "they begin with the first one")
+        self.assertIn("only the first 2000 are shown", tree.err)
+
     def test_prints_the_id_and_stores_the_request(self):
         task_id = self.submit("echo", '{"hi": 1}', "--queue", "q", "--priority", "200", "--tag", "a",
                               "--tag", "b", "--max-attempts", "3", "--timeout", "30s")

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "base/json.h"
+#include "node/client.h"
 #include "support/postgres.h"
 
 namespace stint {
@@ -131,6 +132,10 @@ protected:
         EXPECT_EQ(base::ReadJson(flow.steps.at(10).result), output["first"]);
         ASSERT_EQ(flow.signals.size(), 1u);
         EXPECT_EQ(flow.signals[0].step, 3);
+        node::ListRequest called;
+        called.filter.parent = task;
+        EXPECT_EQ(node::Client::Of(engine).List(called).tasks.size(), 3u)
+            << "charge, one and two were made once each";
         int again = 0;
         std::map<std::string, int> effects = EffectsOf(key);
         ASSERT_EQ(effects.size(), 2u) << "the same idempotency key each time";
