@@ -92,7 +92,7 @@ public:
 
 private:
     Result<Token> Next() {
-        if (at_ == text_.size()) return Token{Word::kEnd, {}, at_ + 1};
+        if (at_ == text_.size()) return Token{Word::kEnd, {}, Column()};
         char c = text_[at_];
         if (c == '\'' || c == '"') return String(c);
         bool negative = c == '-' && at_ + 1 < text_.size() && IsDigit(text_[at_ + 1]);
@@ -105,13 +105,21 @@ private:
         return MakeError(
             Code::kInvalid,
             "column {}: {} is no part of the match language; strings are written in quotes: 'text'",
-            at_ + 1,
+            Column(),
             base::Quoted(text_.substr(at_, 1))
         );
     }
 
+    // Where a person finds it: in characters. All but the first byte of one are 10xxxxxx.
+    std::size_t Column() {
+        for (; counted_ < at_; ++counted_) {
+            if ((static_cast<unsigned char>(text_[counted_]) & 0xc0) != 0x80) ++characters_;
+        }
+        return characters_ + 1;
+    }
+
     Token Take(Word word, std::size_t size) {
-        Token token{word, text_.substr(at_, size), at_ + 1};
+        Token token{word, text_.substr(at_, size), Column()};
         at_ += size;
         return token;
     }
@@ -136,7 +144,7 @@ private:
                 return MakeError(
                     Code::kInvalid,
                     "column {}: the string that begins here has no closing {}",
-                    at_ + 1,
+                    Column(),
                     quote
                 );
             }
@@ -168,6 +176,17 @@ private:
             auto [stop, fault] = std::from_chars(token.text.data(), last, whole);
             token.value = whole;
             if (fault == std::errc{} && stop == last) return token;
+            std::uint64_t large = 0;
+            auto [end_of, overflow] = std::from_chars(token.text.data(), last, large);
+            token.value = large;
+            if (overflow == std::errc{} && end_of == last) return token;
+            return MakeError(
+                Code::kInvalid,
+                "column {}: {} is out of range; whole numbers go from -9223372036854775808 to "
+                "18446744073709551615, those beyond are written with an exponent: 1e20",
+                token.column,
+                token.text
+            );
         } else {
             double number = 0;
             auto [stop, fault] = std::from_chars(token.text.data(), last, number);
@@ -176,8 +195,7 @@ private:
         }
         return MakeError(
             Code::kInvalid,
-            "column {}: {} is not a number that can be compared; whole numbers have at most 64 "
-            "bits",
+            "column {}: {} is not a number that can be compared",
             token.column,
             token.text
         );
@@ -185,6 +203,8 @@ private:
 
     const std::string_view text_;
     std::size_t at_ = 0;
+    std::size_t counted_ = 0;  // bytes, and the characters that they are
+    std::size_t characters_ = 0;
 };
 
 }  // namespace

@@ -40,7 +40,7 @@ enum class Word : std::uint8_t {
 struct Token {
     Word word = Word::kEnd;
     std::string_view text;   // as written
-    std::size_t column = 1;  // in bytes, from 1
+    std::size_t column = 1;  // in characters, from 1
     base::Json value{};      // of a literal
 };
 

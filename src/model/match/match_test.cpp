@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "base/random.h"
 #include "model/limits.h"
@@ -9,6 +9,9 @@ namespace stint::model::match {
 namespace {
 
 using base::Json;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 bool Matches(std::string_view text, std::string_view event) {
     auto parsed = Expression::Parse(text);
@@ -145,9 +148,65 @@ TEST(Match, ErrorsSayWhereAndWhatWasExpected) {
         "column 3: expected an index of 0 or more, or a name in quotes, found -1"
     );
     EXPECT_EQ(Refusal("a. = 2"), "column 4: expected the name of a field after the dot, found =");
-    EXPECT_NE(Refusal("a = 99999999999999999999").find("at most 64 bits"), std::string::npos);
+    EXPECT_EQ(
+        Refusal("a = 18446744073709551616"),
+        "column 5: 18446744073709551616 is out of range; whole numbers go from "
+        "-9223372036854775808 to 18446744073709551615, those beyond are written with an exponent: "
+        "1e20"
+    );
+    EXPECT_NE(Refusal("a = -9223372036854775809").find("out of range"), std::string::npos);
     EXPECT_NE(Refusal("a ~ 'x'").find("column 3"), std::string::npos);
     EXPECT_NE(Refusal("a = 1.2.3").find("1.2.3 is not a number"), std::string::npos);
+}
+
+TEST(Match, ColumnsCountCharacters) {
+    EXPECT_THAT(Refusal("é = 1 ~"), StartsWith("column 7: "));
+    EXPECT_THAT(Refusal("a = 'äöü' ~"), StartsWith("column 11: "));
+    EXPECT_THAT(Refusal("名 = '名前"), StartsWith("column 5: "));
+    EXPECT_THAT(Refusal("ß >"), StartsWith("column 4: "));
+}
+
+TEST(Match, WholeNumbersAreAllThatEventsMayHold) {
+    constexpr std::string_view kLargest = R"({"a":18446744073709551615})";
+    EXPECT_TRUE(Matches("a = 18446744073709551615", kLargest));
+    EXPECT_FALSE(Matches("a = 18446744073709551614", kLargest));
+    EXPECT_TRUE(Matches("a >= 9223372036854775808", kLargest));
+    EXPECT_TRUE(Matches("a in (1, 18446744073709551615)", kLargest));
+    EXPECT_TRUE(Matches("a < 18446744073709551615", R"({"a":-1})"));
+    EXPECT_TRUE(Matches("a = -9223372036854775808", R"({"a":-9223372036854775808})"));
+    EXPECT_TRUE(Matches("a = 1e20", R"({"a":100000000000000000000})"));
+}
+
+TEST(Match, EverySpellingOfNestingCounts) {
+    auto methods = [](int depth) {
+        std::string text = "a";
+        for (int i = 0; i < depth; ++i) text = "a.contains(" + text + ")";
+        return text;
+    };
+    auto not_in = [](int depth) {
+        std::string text;
+        for (int i = 0; i < depth; ++i) text += "NOT ";
+        return text + "a not in (1)";
+    };
+    EXPECT_EQ(Refusal(methods(limits::kMatchDepth - 1)), "accepted");
+    EXPECT_THAT(Refusal(methods(limits::kMatchDepth)), HasSubstr("nested more than"));
+    EXPECT_THAT(Refusal(methods(200)), HasSubstr("nested more than"));
+    EXPECT_EQ(Refusal(not_in(limits::kMatchDepth - 2)), "accepted");
+    EXPECT_THAT(Refusal(not_in(limits::kMatchDepth - 1)), HasSubstr("nested more than"));
+    for (const std::string& text :
+         {methods(limits::kMatchDepth - 1), not_in(limits::kMatchDepth - 2)}) {
+        auto parsed = Expression::Parse(text).value();
+        EXPECT_TRUE(Expression::Parse(parsed.Print()).value() == parsed) << parsed.Print();
+    }
+}
+
+TEST(Match, WhatWouldBePrintedLongerThanItMayBeIsRefused) {
+    std::string quotes = "a == \"" + std::string(3'000, '\'') + "\"";
+    EXPECT_THAT(Refusal(quotes), HasSubstr("has 6006 bytes when it is written out"));
+    std::string chain = "a";
+    for (int i = 1; i < 1'000; ++i) chain += "||a";
+    EXPECT_THAT(Refusal(chain), HasSubstr("has 4996 bytes when it is written out"));
+    EXPECT_EQ(Refusal("a == \"" + std::string(2'000, '\'') + "\""), "accepted");
 }
 
 TEST(Match, TextDepthAndWorkAreLimited) {
@@ -180,8 +239,39 @@ class Author {
 public:
     explicit Author(std::uint64_t seed) : random_(seed) {}
 
+    // One inside the other, up to and beyond what is allowed, in every spelling that nests.
+    std::string Nested() {
+        std::string text = Condition(0);
+        bool operand = false;  // it may stand beside an operator as it is
+        auto alone = [&] { return operand ? text : "(" + text + ")"; };
+        for (auto levels = random_.Below(limits::kMatchDepth + 10); levels > 0; --levels) {
+            switch (random_.Below(6)) {
+                case 0:
+                    text = "(" + text + ")";
+                    operand = true;
+                    break;
+                case 1:
+                    text = Pick({"NOT ", "!", "not "}) + text;
+                    operand = false;
+                    break;
+                case 2:
+                    text = alone() + Pick({" not in (1)", " in ['x', 2]"});
+                    operand = false;
+                    break;
+                case 3:
+                    text = Pick({alone() + " = ", alone() + " < "}) + Literal();
+                    operand = false;
+                    break;
+                default:
+                    text = Field() + Method() + "(" + alone() + ")";
+                    operand = true;
+            }
+        }
+        return text;
+    }
+
     std::string Condition(int depth) {
-        switch (depth > 0 ? random_.Below(7) : 4 + random_.Below(3)) {
+        switch (depth > 0 ? random_.Below(8) : 4 + random_.Below(4)) {
             case 0:
                 return Condition(depth - 1) + Pick({" AND ", " and ", "&&"}) + Condition(depth - 1);
             case 1:
@@ -206,12 +296,20 @@ public:
                             " contains "}
                        ) +
                        Literal();
-            default:
+            case 6:
                 return Literal() + Pick({" endsWith ", " = ", " < "}) + Field();
+            default:
+                return Field() + Method() + "(" + Argument(depth) + ")" +
+                       Pick({"", "", " = true", " in (true)"});
         }
     }
 
 private:
+    std::string Method() { return Pick({".startsWith", ".endsWith", ".contains", ".CONTAINS"}); }
+    std::string Argument(int depth) {
+        if (depth == 0 || random_.Below(3) == 0) return Pick({Literal(), Field()});
+        return "(" + Condition(depth - 1) + ")";
+    }
     std::string Pick(std::vector<std::string> from) { return from[random_.Below(from.size())]; }
     std::string Field() {
         std::string field = Pick({"a", "b", "size", "['odd ''one']", "Not_a_word"});
@@ -223,6 +321,7 @@ private:
         return Pick(
             {"1",
              "-7",
+             "18446744073709551615",
              "0.5",
              "-2.5e-3",
              "1e300",
@@ -243,10 +342,17 @@ TEST(Match, PrintingAndParsingAgainIsTheIdentity) {
         Json::parse(R"({"a":1,"b":"it's","size":0.5})"),
         Json::parse(R"({"a":{"c":[true,null],"in":-7},"b":[1,2],"odd 'one":""})"),
         Json::parse("[]")};
-    for (std::uint64_t seed = 1; seed <= 5'000; ++seed) {
-        std::string text = Author(seed).Condition(4);
-        if (text.size() > limits::kMatchText) continue;
+    int refused = 0;
+    for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
+        const bool nested = seed % 2 == 0;
+        std::string text = nested ? Author(seed).Nested() : Author(seed).Condition(4);
         auto first = Expression::Parse(text);
+        refused += first ? 0 : 1;
+        if (!first && (nested || text.size() > 2'000)) {
+            ASSERT_THAT(first.error().message, AnyOf(HasSubstr("nested more"), HasSubstr("bytes")))
+                << text;
+            continue;
+        }
         ASSERT_TRUE(first) << text << ": " << first.error().message;
         std::string printed = first->Print();
         auto second = Expression::Parse(printed);
@@ -257,6 +363,8 @@ TEST(Match, PrintingAndParsingAgainIsTheIdentity) {
             ASSERT_EQ(first->Matches(event).value(), second->Matches(event).value()) << text;
         }
     }
+    EXPECT_GT(refused, 100);
+    EXPECT_LT(refused, 3'000);
 }
 
 TEST(Match, NoBytesBreakTheParser) {

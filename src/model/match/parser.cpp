@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "base/check.h"
 #include "base/result.h"
 #include "model/limits.h"
 #include "model/match/expression.h"
@@ -89,16 +90,16 @@ private:
         return Make(op, std::move(parts));
     }
 
+    bool TooDeep() const { return depth_ > limits::kMatchDepth; }
+    Error Refusal() const {
+        return MakeError(
+            Code::kLimit, "column {}: nested more than {} deep", token().column, limits::kMatchDepth
+        );
+    }
+
     Result<NodePtr> Negation() {
         Deeper deeper(depth_);
-        if (depth_ > limits::kMatchDepth) {
-            return MakeError(
-                Code::kLimit,
-                "column {}: nested more than {} deep",
-                token().column,
-                limits::kMatchDepth
-            );
-        }
+        if (TooDeep()) return Refusal();
         if (!Skip(Word::kNot)) return Condition();
         auto inner = Negation();
         if (!inner) return inner;
@@ -211,6 +212,8 @@ private:
 
     // CEL's name.startsWith('a')
     Result<NodePtr> Method(std::vector<Step> path) {
+        Deeper deeper(depth_);
+        if (TooDeep()) return Refusal();
         Op op = *Comparison(token().word);
         at_ += 2;
         auto argument = Operand();
@@ -228,6 +231,28 @@ private:
     int depth_ = 0;
 };
 
+// What is accepted can be printed, and what is printed is accepted: in the one spelling it may be
+// longer, and nested deeper, than it was written.
+Result<void> CheckKept(std::string_view printed) {
+    constexpr std::string_view kHow =
+        "when it is written out as it is kept, with NOT, AND, OR and single quotes";
+    if (printed.size() > limits::kMatchText) {
+        return MakeError(
+            Code::kLimit,
+            "has {} bytes {}; a match expression has at most {}",
+            printed.size(),
+            kHow,
+            limits::kMatchText
+        );
+    }
+    auto tokens = Lex(printed);
+    CHECK_WHY(tokens.has_value(), std::string(printed));
+    auto again = Parser(std::move(*tokens)).Whole();
+    if (again) return {};
+    CHECK_WHY(again.error().code == Code::kLimit, std::string(printed));
+    return MakeError(Code::kLimit, "is nested more than {} deep {}", limits::kMatchDepth, kHow);
+}
+
 }  // namespace
 
 Result<Expression> Expression::Parse(std::string_view text) {
@@ -243,7 +268,9 @@ Result<Expression> Expression::Parse(std::string_view text) {
     if (!tokens) return tokens.error();
     auto root = Parser(std::move(*tokens)).Whole();
     if (!root) return root.error();
-    return Expression(std::move(*root));
+    Expression expression(std::move(*root));
+    if (auto kept = CheckKept(expression.Print()); !kept) return kept.error();
+    return expression;
 }
 
 Result<Path> Path::Parse(std::string_view text) {
