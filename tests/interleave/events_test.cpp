@@ -1,5 +1,6 @@
 // Events in every order: publish × publish of one id, two nodes with one event, two members of one
-// join. Beside each the naive variant, which must still fail.
+// join, the last member × the end of the round's time. Beside each the naive variant, which must
+// still fail.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -301,6 +302,109 @@ TEST_F(EventInterleave, AMaskThatIsReadAndWrittenWithoutALockLosesAMember) {
             std::int64_t mask = Ask("SELECT mask FROM $s.join_round");
             return mask == 3 ? "" : fmt::format("mask {}", mask);
         }
+    );
+    EXPECT_THAT(outcome.violations, Not(IsEmpty()));
+}
+
+// ---- the last member × the end of the round's time ---------------------------------------------
+
+// The last member comes while another node ends what has waited too long: the join has fired, or it
+// has expired and the member is the first of the next round. Which of them depends on the order.
+class ExpiryInterleave : public EventInterleave {
+protected:
+    EventNo OneMemberIsThere() {
+        EventOutcome first = Arrives(Publish(), 0);
+        store_->Events().Fire({&first, 1});
+        return Publish();
+    }
+    Step AdvanceStep() {
+        return {"advance", [this](Connection&) { schema_->AdvanceTime(std::chrono::hours{2}); }};
+    }
+    std::string OneOrTheOther() {
+        auto rounds = [&](const std::string& which) {
+            return Ask("SELECT count(*) FROM $s.join_round WHERE " + which);
+        };
+        std::int64_t tasks = Ask("SELECT count(*) FROM $s.live");
+        std::int64_t fired = rounds("state = 1");
+        std::int64_t expired = rounds("state = 2");
+        std::int64_t open = rounds("state = 0");
+        std::int64_t parts = Ask("SELECT count(*) FROM $s.join_part");
+        std::int64_t pending = Ask("SELECT count(*) FROM $s.published WHERE state = 0");
+        bool whole = tasks == 1 && fired == 1 && expired == 0 && open == 0;
+        bool over = tasks == 0 && fired == 0 && expired == 1 && open == 1;
+        fired_ += whole ? 1 : 0;
+        expired_ += over ? 1 : 0;
+        if ((whole || over) && parts == 2 && pending == 0) return {};
+        return fmt::format(
+            "{} tasks; {} rounds fired, {} expired, {} open; {} parts, {} events pending",
+            tasks,
+            fired,
+            expired,
+            open,
+            parts,
+            pending
+        );
+    }
+    int fired_ = 0;
+    int expired_ = 0;
+};
+
+TEST_F(ExpiryInterleave, ARoundFiresOrExpires) {
+    Outcome outcome = Run(
+        [&] {
+            EventNo last = OneMemberIsThere();
+            auto lapsed = std::make_shared<std::set<JoinKey>>();
+            auto events = [this](const char* who) -> pg::EventTables& {
+                auto& store = dynamic_cast<pg::PostgresStore&>(*stores_.at(who));
+                return dynamic_cast<pg::EventTables&>(store.Events());
+            };
+            Step look{"look", [=](Connection&) { *lapsed = events("B").LapsedJoins(10); }};
+            Step expire{"expire", [=](Connection& connection) {
+                            if (lapsed->empty()) return;
+                            pg::Transaction transaction(connection, pg::Transaction::Joined{});
+                            events("B").ExpireIn(transaction, *lapsed);
+                            transaction.Commit();
+                        }};
+            return std::vector<Script>{
+                {"A", {Begin(), FireStep("A", Arrives(last, 1)), Commit()}},
+                {"B", {AdvanceStep(), look, Begin(), expire, Commit()}}};
+        },
+        [&] { return OneOrTheOther(); }
+    );
+    EXPECT_EQ(outcome.orders, 56);
+    EXPECT_THAT(outcome.violations, IsEmpty());
+    EXPECT_THAT(outcome.errors, IsEmpty());
+    EXPECT_GT(outcome.waits, 0);
+    EXPECT_GT(fired_, 0);
+    EXPECT_GT(expired_, 0);
+}
+
+TEST_F(ExpiryInterleave, ARoundThatIsFoundAndEndedWithoutALockIsBoth) {
+    Outcome outcome = Run(
+        [&] {
+            EventNo last = OneMemberIsThere();
+            auto round = std::make_shared<std::int64_t>(0);
+            Step look{"look", [this, round](Connection& connection) {
+                          Statement text{
+                              "",
+                              In("SELECT id FROM $s.join_round WHERE state = 0 AND expires_at <= "
+                                 "$s.now_()")};
+                          Rows rows = connection.Query(text, {}, Commits::kNo);
+                          *round = rows.empty() ? 0 : rows.Int(0, 0);
+                      }};
+            Step expire{
+                "expire", [this, round](Connection& connection) {
+                    Statement text{
+                        "",
+                        In("UPDATE $s.join_round SET state = 2, ended_at = $s.now_() WHERE id = "
+                           "$1")};
+                    connection.Query(text, Params().Int(*round), Commits::kNo);
+                }};
+            return std::vector<Script>{
+                {"A", {Begin(), FireStep("A", Arrives(last, 1)), Commit()}},
+                {"B", {AdvanceStep(), look, Begin(), expire, Commit()}}};
+        },
+        [&] { return OneOrTheOther(); }
     );
     EXPECT_THAT(outcome.violations, Not(IsEmpty()));
 }

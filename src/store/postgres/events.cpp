@@ -370,35 +370,40 @@ std::vector<FireReply> EventTables::Fire(std::span<const EventOutcome> outcomes)
 
 // ---- what is over ------------------------------------------------------------------------------
 
-void EventTables::ExpireJoins(int limit, TidyReply& reply) {
-    const Sql& sql = store_.db().sql;
-    Rows lapsed = store_.db().Read(sql.rounds_lapsed, Params().Int4(limit));
+std::set<JoinKey> EventTables::LapsedJoins(int limit) {
+    Rows lapsed = store_.db().Read(store_.db().sql.rounds_lapsed, Params().Int4(limit));
     std::set<JoinKey> keys;
     for (int i = 0; i < lapsed.size(); ++i) {
         keys.insert(
             {TenantId(lapsed.Int(i, 0)), lapsed.Text(i, 1), lapsed.Text(i, 2), lapsed.Text(i, 3)}
         );
     }
-    if (keys.empty()) return;
-    reply.expired = store_.db().Run([&](Transaction& transaction) {
-        Rounds rounds(store_, transaction);
-        std::vector<JoinInstance> expired;
-        std::map<JoinKey, JoinInstance> newest = rounds.LockNewest(keys);
-        Time now = transaction.Query(sql.now).At(0, 0);
-        for (auto& [key, round] : newest) {
-            // It may have been completed meanwhile.
-            if (round.state != JoinState::kOpen || round.expires_at > now) continue;
-            Expire(round, now);
-            expired.push_back(round);
-        }
-        rounds.Save(expired);
-        return expired;
-    });
+    return keys;
+}
+
+std::vector<JoinInstance> EventTables::ExpireIn(
+    Transaction& transaction, const std::set<JoinKey>& keys
+) {
+    Rounds rounds(store_, transaction);
+    std::vector<JoinInstance> expired;
+    std::map<JoinKey, JoinInstance> newest = rounds.LockNewest(keys);
+    Time now = transaction.Query(store_.db().sql.now).At(0, 0);
+    for (auto& [key, round] : newest) {
+        // It may have been completed meanwhile.
+        if (round.state != JoinState::kOpen || round.expires_at > now) continue;
+        Expire(round, now);
+        expired.push_back(round);
+    }
+    rounds.Save(expired);
+    return expired;
 }
 
 TidyReply EventTables::Tidy(const TidyRequest& request) {
     TidyReply reply;
-    ExpireJoins(request.limit, reply);
+    if (std::set<JoinKey> keys = LapsedJoins(request.limit); !keys.empty()) {
+        reply.expired =
+            store_.db().Run([&](Transaction& transaction) { return ExpireIn(transaction, keys); });
+    }
     auto forget = [&](const postgres::Statement& statement) {
         Params params;
         params.Int(request.kept.count()).Int4(request.limit);

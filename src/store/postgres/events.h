@@ -37,9 +37,11 @@ public:
     );
     std::vector<FireReply> FireIn(Transaction& transaction, std::span<const EventOutcome> outcomes);
 
-private:
-    void ExpireJoins(int limit, TidyReply& reply);
+    // Keys of rounds whose time is over; and their end, as far as that is still so.
+    std::set<JoinKey> LapsedJoins(int limit);
+    std::vector<JoinInstance> ExpireIn(Transaction& transaction, const std::set<JoinKey>& keys);
 
+private:
     PostgresStore& store_;
 };
 
