@@ -7,11 +7,12 @@
 # works without all of this, and so sees to it that each file includes what it uses.
 set(STINT_ALONE
     src/engine/settle_test.cpp src/engine/submit.cpp
+    src/model/calendar/walker_test.cpp
     src/model/condition.cpp src/model/event/join.cpp src/model/filter_text_test.cpp src/model/recurrence_test.cpp
     src/model/schedule.cpp src/model/task_validate.cpp
     src/node/client_test.cpp src/node/config_test.cpp src/node/engine.cpp src/node/engine_flows.cpp
-    src/node/engine_results.cpp src/node/node_test.cpp src/node/resources.cpp src/node/scratch_store.cpp
-    src/node/signals_test.cpp src/node/why_order.cpp
+    src/node/engine_results.cpp src/node/node_test.cpp src/node/queues.cpp src/node/resources.cpp
+    src/node/scratch_store.cpp src/node/signals_test.cpp src/node/why_claims_test.cpp
     src/services/probes_test.cpp
     src/store/flow_work.cpp
     src/store/memory/flows.cpp src/store/memory/submit.cpp

@@ -101,27 +101,102 @@ inline std::vector<TaskId> Awaited(const Settlement& settlement) {
     return asked;
 }
 
-inline Error WaitsForItself(TaskId task) {
+// Why a task cannot go on before another is over: it waits for it, or comes after it in the order
+// of a key. A task that waits keeps its turn there.
+struct WaitLink {
+    TaskId to;
+    std::string order_key = {};  // empty: it waits for it
+};
+struct WaitStep {
+    TaskId from;
+    WaitLink link;
+};
+
+// Of what a task is to wait for, that which may wait for something itself: all but new tasks with
+// neither an order key nor anything that they start after.
+inline std::vector<TaskId> MayWait(
+    std::span<const NewTask> children, const Beside& beside, std::span<const WaitMember> members
+) {
+    std::set<TaskId> free;
+    for (const NewTask& child : children) {
+        const SubmitReply& reply = beside.at(child.id);
+        bool made = reply.kind == SubmitReply::Kind::kCreated;
+        if (made && child.order_key.empty() && !child.after) free.insert(reply.id);
+    }
+    std::vector<TaskId> tasks;
+    for (const WaitMember& member : members) {
+        if (!member.ended && !free.contains(member.task)) tasks.push_back(member.task);
+    }
+    return tasks;
+}
+
+// The way from `task`, which is to wait for these, back to itself; empty: there is none.
+// `links_of` answers the links of one task; of those of its order key the one before it is enough.
+template <class LinksOf>
+std::vector<WaitStep> ChainOfWaits(
+    TaskId task, std::span<const TaskId> members, const LinksOf& links_of
+) {
+    std::map<TaskId, WaitStep> came;
+    std::vector<TaskId> open;
+    auto follow = [&](TaskId from, const WaitLink& link) {
+        if (came.emplace(link.to, WaitStep{from, link}).second) open.push_back(link.to);
+    };
+    for (TaskId member : members) follow(task, {member});
+    for (std::size_t i = 0; i < open.size() && !came.contains(task); ++i) {
+        TaskId from = open[i];
+        for (const WaitLink& link : links_of(from)) follow(from, link);
+    }
+    std::vector<WaitStep> chain;
+    for (auto step = came.find(task); step != came.end();) {
+        const WaitStep& one = step->second;
+        bool same_line = !chain.empty() && !one.link.order_key.empty() &&
+                         chain.back().link.order_key == one.link.order_key;
+        if (same_line) {
+            chain.back().from = one.from;
+        } else {
+            chain.push_back(one);
+        }
+        if (one.from == task) break;
+        step = came.find(one.from);
+    }
+    std::ranges::reverse(chain);
+    return chain;
+}
+
+// An empty chain: it is too long to tell.
+inline Error WaitsForItself(TaskId task, std::span<const WaitStep> chain) {
+    constexpr std::size_t kShown = 8;
+    std::string way;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+        const auto& [from, link] = chain[i];
+        if (chain.size() > kShown && i == kShown / 2) {
+            way += fmt::format(", and so on through {} more", chain.size() - kShown);
+            i += chain.size() - kShown - 1;
+            continue;
+        }
+        way += fmt::format("{} task {} ", i == 0 ? ":" : ",", from.value());
+        if (link.order_key.empty()) {
+            way += fmt::format("waits for task {}", link.to.value());
+        } else {
+            way += fmt::format(
+                "comes after task {} in the order of key {}",
+                link.to.value(),
+                base::Quoted(link.order_key)
+            );
+        }
+    }
     return base::MakeError(
         Code::kConflict,
-        "what task {} is to wait for waits for task {} itself, directly or through others: none of "
-        "them could ever go on",
+        "task {} would wait for itself, and none of them could ever go on{}. Let it wait for "
+        "something else; or give what it waits for another order key, or none",
         task.value(),
-        task.value()
+        way
     );
 }
 
-// A task that waits keeps its turn among those of its order key.
-inline Error WaitsForItsOwnKey(TaskId task, TaskId member, std::string_view key) {
-    return base::MakeError(
-        Code::kConflict,
-        "task {} has the order key {} and is to wait for task {}, which comes after it in the "
-        "order of that key: neither could ever go on. Give the one that is waited for another "
-        "key, or none",
-        task.value(),
-        base::Quoted(key),
-        member.value()
-    );
+// What explains a task that waits for its turn: the first of the line is in front of all others.
+inline std::string BehindInOrder(std::string_view key, TaskId first) {
+    return fmt::format("order key {}, behind task {}", base::Quoted(key), first.value());
 }
 
 // Why a task that was to start after others is cancelled instead.

@@ -89,6 +89,16 @@ TEST_P(ExplainCases, DetailsNameTheQueueAndTheType) {
     }
 }
 
+TEST_P(ExplainCases, OfAnOrderKeyTheTaskInFrontIsNamed) {
+    NewTask task{.type = "t"};
+    task.order_key = "k";
+    TaskId first = Make(task), second = Make(task), third = Make(task);
+    auto detail = [&](TaskId of) { return store.Explain(of, Claimer()).at(0).detail; };
+    EXPECT_EQ(detail(third), "order key \"k\", behind task " + first.ToString());
+    Complete(ClaimOne());
+    EXPECT_EQ(detail(third), "order key \"k\", behind task " + second.ToString());
+}
+
 TEST_P(ExplainCases, WithoutASessionItIsTheGeneralQuestion) {
     TaskId id = Make({.type = "whatever"});
     EXPECT_THAT(Why(id, {}), ElementsAre(Condition::kEligible));
@@ -98,6 +108,86 @@ TEST_P(ExplainCases, WithoutASessionItIsTheGeneralQuestion) {
 
 TEST_P(ExplainCases, NobodyHasNoReasons) {
     EXPECT_THAT(store.Explain(store.ReserveIds(1), Claimer()), IsEmpty());
+}
+
+// ---- the place ----
+
+TEST_P(ExplainCases, APlaceIsThatOfTheClaim) {
+    TaskId reserved = store.ReserveIds(1);
+    std::vector<TaskId> tasks;
+    for (int i = 0; i < 30; ++i) {
+        NewTask task{.type = i % 3 == 0 ? "u" : "t", .queue = i % 4 == 0 ? "a" : "default"};
+        task.priority = i % 5 * 50;
+        if (i % 7 == 0) task.type = "x";
+        if (i % 6 == 5) task.delay = 1h;
+        if (i == 20) task.id = reserved;  // the lowest id, and not the first place
+        tasks.push_back(Make(task));
+    }
+    EXPECT_EQ(tasks[20], reserved);
+    std::map<std::int64_t, TaskId> places;
+    for (TaskId task : tasks) {
+        Explanation one = store.Explain(task, Claimer()).at(0);
+        if (one.condition != Condition::kEligible) continue;
+        EXPECT_FALSE(one.more_ahead);
+        EXPECT_TRUE(places.emplace(one.ahead, task).second) << "each has its own";
+    }
+    std::vector<TaskId> expected, claimed;
+    for (const auto& [place, task] : places) expected.push_back(task);
+    for (const Lease& lease : Claim(Claimer()).leases) claimed.push_back(lease.task);
+    EXPECT_EQ(claimed, expected);
+    EXPECT_EQ(places.rbegin()->first, static_cast<std::int64_t>(places.size()) - 1);
+}
+
+TEST_P(ExplainCases, APlaceIsCountedFarBehind) {
+    MakeMany(1010, {.type = "t", .priority = 200});
+    MakeMany(1020, {.type = "u"});
+    MakeMany(1030, {.type = "t", .priority = 10});
+    TaskId other = Make({.type = "t"});
+    TaskId last = Make({.type = "u"});
+    TaskId low = Make({.type = "u", .priority = 10});
+    auto place = [&](TaskId task) { return store.Explain(task, Claimer()).at(0); };
+    EXPECT_EQ(place(other).ahead, 1010 + 1020);
+    EXPECT_EQ(place(last).ahead, 1010 + 1020 + 1);
+    EXPECT_EQ(place(low).ahead, 1010 + 1020 + 2 + 1030);
+    EXPECT_FALSE(place(low).more_ahead);
+    ClaimRequest only = Claimer();
+    only.types = {"u"};
+    EXPECT_EQ(store.Explain(last, only).at(0).ahead, 1020);
+}
+
+TEST_P(ExplainCases, TheCrowdsOfAQueueAreCountedByWhatKeepsThem) {
+    EXPECT_THAT(store.Crowds("default"), IsEmpty());
+    MakeMany(3);
+    TaskId plain = Make();
+    Make({.queue = "other"});
+    MakeMany(2, {.type = "t", .delay = 1h});
+    TaskId later = Make({.delay = 2h});
+    NewTask ordered{.type = "t"};
+    ordered.order_key = "k";
+    TaskId first = Make(ordered);
+    MakeMany(4, ordered);
+    TaskId behind = Make(ordered);
+    NewTask needing{.type = "t"};
+    needing.needs = Needs{{"gpu", 1}};
+    TaskId needs = Make(needing);
+    TaskId late = Make({.start_by = store.Now() + 1min});
+    Lease tried = ClaimOne();
+    SettleAs(tried, Kind::kRetry, 3h);
+    Make({.type = "v"});
+    ClaimOne({.types = {"v"}});
+    Advance(2min);
+    std::map<TaskId, std::int64_t> crowds;
+    for (const Crowd& crowd : store.Crowds("default")) crowds[crowd.last] += crowd.tasks;
+    EXPECT_EQ(crowds.at(needs), 1);
+    EXPECT_EQ(crowds.at(late), 1);
+    EXPECT_EQ(crowds.at(behind), 5);
+    EXPECT_EQ(crowds.at(later), 4) << "two, itself, and the one that is tried again";
+    // Whether the first of an order key stands with those that have none is the store's affair.
+    std::int64_t ready = crowds[plain] + crowds[first];
+    EXPECT_EQ(ready, 4) << "three of which one was tried, and both";
+    std::int64_t all = 0;
+    for (const auto& [last, count] : crowds) all += count;
+    EXPECT_EQ(all, 15);
 }
 
 // The property: over random tasks in random situations, explain and claim agree on every one.

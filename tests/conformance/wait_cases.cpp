@@ -1,6 +1,8 @@
 // Waiting for other tasks: subtasks that a handler makes, and tasks that start after others. A wait
 // and what it waits for are made in one transaction. Each of them counts once, when it is terminal;
 // the last one opens the waiter, in the transaction that ends it.
+#include <fmt/format.h>
+
 #include "conformance/conformance.h"
 
 namespace stint::conformance {
@@ -28,6 +30,11 @@ protected:
     }
     Lease ClaimChild() { return ClaimOne({.queues = {"children"}, .types = {"child"}}); }
     Lease ClaimParent() { return ClaimOne({.queues = {"default"}, .types = {"t"}}); }
+    static NewTask Keyed(const std::string& key) {
+        NewTask task{.type = "t"};
+        task.order_key = key;
+        return task;
+    }
     void EndChild(Kind kind) { SettleAs(ClaimChild(), kind); }
     std::vector<std::optional<State>> Ends(TaskId task) {
         std::vector<std::optional<State>> ends;
@@ -330,6 +337,115 @@ TEST_P(Waits, WhoWaitsForItselfThroughOthersIsRefused) {
     Complete(first);
     EXPECT_EQ(StateOf(second.task), State::kOpen);
 }
+
+// ---- order keys ----
+
+// A task that waits keeps its turn, so that those of its key wait for what it waits for.
+TEST_P(Waits, WhoWaitsForItselfThroughAnOrderKeyIsRefusedAndTheChainNamed) {
+    Lease first = MakeClaimed(Keyed("k"));
+    std::vector<TaskId> children = Block(first, 1);
+    Make(Keyed("k"));
+    Lease child = ClaimChild();
+    Settlement outcome = Outcome(child, Kind::kBlocked);
+    NewTask below = Keyed("k");
+    below.id = store.ReserveIds(1);
+    outcome.children = {below};
+    SettleReply reply = Settle(outcome);
+    EXPECT_EQ(reply.kind, SettleReply::Kind::kRefused);
+    EXPECT_THAT(
+        reply.message,
+        HasSubstr(fmt::format(
+            "task {0} waits for task {1}, task {1} comes after task {2} in the order of key \"k\", "
+            "task {2} waits for task {0}.",
+            child.task.value(),
+            below.id.value(),
+            first.task.value()
+        ))
+    );
+    EXPECT_EQ(store.Get(below.id), std::nullopt);
+    EXPECT_EQ(StateOf(child.task), State::kInProgress);
+    // Of another key it may.
+    outcome.children[0].order_key = "other";
+    EXPECT_EQ(Settle(outcome).kind, SettleReply::Kind::kAccepted);
+    Complete(ClaimOne());
+    Complete(ClaimChild());
+    EXPECT_EQ(ClaimParent().task, first.task);
+}
+
+TEST_P(Waits, WhoWaitsForOneBehindATaskThatStartsAfterItIsRefused) {
+    Lease first = MakeClaimed({.type = "u"});
+    NewTask next = Keyed("k");
+    next.after = WaitOn{.on = {first.task}};
+    TaskId blocked = Make(next);
+    TaskId behind = Make(Keyed("k"));
+    Settlement outcome = Outcome(first, Kind::kBlocked);
+    outcome.wait.on = {behind};
+    SettleReply reply = Settle(outcome);
+    EXPECT_EQ(reply.kind, SettleReply::Kind::kRefused);
+    EXPECT_THAT(reply.message, HasSubstr("comes after task " + blocked.ToString()));
+    Complete(first);
+    Lease second = ClaimOne();
+    EXPECT_EQ(second.task, blocked);
+    Complete(second);
+    EXPECT_EQ(ClaimOne().task, behind);
+}
+
+TEST_P(Waits, ASubtaskThatStartsAfterWhoWaitsForItsParentIsRefused) {
+    Lease first = MakeClaimed({.type = "u"});
+    Lease second = MakeClaimed();
+    Block(second, 0, {.on = {first.task}});
+    Settlement outcome = Outcome(first, Kind::kBlocked);
+    NewTask child{.id = store.ReserveIds(1), .type = "child", .queue = "children"};
+    child.after = WaitOn{.on = {second.task}};
+    outcome.children = {child};
+    SettleReply reply = Settle(outcome);
+    EXPECT_EQ(reply.kind, SettleReply::Kind::kRefused);
+    EXPECT_THAT(reply.message, HasSubstr("wait for itself"));
+    EXPECT_EQ(store.Get(child.id), std::nullopt);
+}
+
+TEST_P(Waits, AWaitThatIsOverIsNoReasonToRefuseAnother) {
+    Lease parent = MakeClaimed();
+    Block(parent, 2, {.on_failure = OnFailure::kFailFast});
+    EndChild(Kind::kDead);
+    ClaimParent();
+    Lease child = ClaimChild();
+    Settlement outcome = Outcome(child, Kind::kBlocked);
+    outcome.wait.on = {parent.task};
+    SettleReply reply = Settle(outcome);
+    EXPECT_EQ(reply.kind, SettleReply::Kind::kAccepted) << reply.message;
+}
+
+TEST_P(Waits, SubtasksInALongLineOfTheirOwnAreWaitedFor) {
+    Lease parent = MakeClaimed();
+    for (int i = 0; i < 300; ++i) Make(Keyed("k"));
+    Settlement outcome = Outcome(parent, Kind::kBlocked);
+    for (int i = 0; i < 300; ++i) {
+        outcome.children.push_back(Keyed("k"));
+        outcome.children.back().id = store.ReserveIds(1);
+    }
+    SettleReply reply = Settle(outcome);
+    EXPECT_EQ(reply.kind, SettleReply::Kind::kAccepted) << reply.message;
+    EXPECT_EQ(Get(parent.task).waiting_for, 300);
+}
+
+TEST_P(Waits, OneTaskThatTwoSubtasksStandForCountsForBoth) {
+    Lease parent = MakeClaimed();
+    Settlement outcome = Outcome(parent, Kind::kBlocked);
+    for (int i = 0; i < 3; ++i) {
+        NewTask child{.id = store.ReserveIds(1), .type = "child", .queue = "children"};
+        if (i != 1) child.unique_key = "one";
+        outcome.children.push_back(child);
+    }
+    ASSERT_EQ(Settle(outcome).kind, SettleReply::Kind::kAccepted);
+    EXPECT_EQ(Get(parent.task).waiting_for, 3);
+    EndChild(Kind::kComplete);
+    EXPECT_EQ(Get(parent.task).waiting_for, 1);
+    EndChild(Kind::kComplete);
+    EXPECT_EQ(ClaimParent().stage, Stage::kResume);
+}
+
+// ---- batches ----
 
 TEST_P(Waits, ACycleInABatchIsRefusedAndNamed) {
     TaskId first = store.ReserveIds(3);

@@ -23,6 +23,17 @@ struct WaitState {
     WaitOn policy;
     std::vector<WaitMember> members;
     bool started = false;  // it waited in the middle of its work
+    WaitTally tally;
+    // Where in `members` a task is, which may be several times, by keys.
+    std::multimap<TaskId, std::size_t> places;
+
+    void End(std::size_t place, State state) {
+        WaitMember& member = members[place];
+        if (member.ended) return;
+        member.ended = state;
+        --tally.pending;
+        if (HasFailed(member)) ++tally.failed;
+    }
 };
 
 struct Task {

@@ -35,6 +35,7 @@ public:
     // claim.cpp
     ClaimReply Claim(const ClaimRequest& request);
     std::vector<Explanation> Explain(TaskId task, const ClaimRequest& claimer);
+    std::vector<Crowd> Crowds(const std::string& queue);
 
     // settle.cpp
     SettleReply Settle(const Settlement& settlement);
@@ -135,7 +136,7 @@ private:
     void EndWaitIfOver(Task& waiter);
     void CancelWaiter(Task& waiter);
     void CancelRest(const Task& waiter);
-    bool Reaches(const std::vector<WaitMember>& members, TaskId target);
+    std::vector<WaitLink> LinksOf(TaskId task);
     std::vector<TaskId> Descendants(TaskId task) const;
 
     // submit.cpp

@@ -35,19 +35,24 @@ Result<std::vector<WaitMember>> Ops::MembersOf(
 }
 
 void Ops::Await(Task& task, const WaitOn& policy, std::vector<WaitMember> members) {
+    std::multimap<TaskId, std::size_t> places;
     for (const WaitMember& member : members) {
         if (Planted(Bug::kWaitLosesMember) && members.size() > 1 && &member == &members.back()) {
             continue;
         }
-        if (!member.ended) data_.waiters[member.task].insert(task.record.id);
+        if (member.ended) continue;
+        data_.waiters[member.task].insert(task.record.id);
+        places.emplace(member.task, static_cast<std::size_t>(&member - members.data()));
     }
-    task.wait = WaitState{policy, std::move(members), task.record.state == State::kInProgress};
+    const bool started = task.record.state == State::kInProgress;
+    WaitTally tally = TallyOf(members);
+    task.wait = WaitState{policy, std::move(members), started, tally, std::move(places)};
 }
 
 bool Ops::StartAfter(TaskId id, const WaitOn& wait, std::vector<WaitMember> members) {
     Task& task = *Find(id);
     Await(task, wait, std::move(members));
-    if (Judge(wait, TallyOf(task.wait->members)) == WaitVerdict::kSucceeded) return true;
+    if (Judge(wait, task.wait->tally) == WaitVerdict::kSucceeded) return true;
     Move(task, Event::kBlock, {.actor = "store"});
     EndWaitIfOver(task);
     return task.record.state == State::kOpen && task.record.due_at <= now_;
@@ -61,14 +66,11 @@ Result<void> Ops::BlockOn(Task& task, const Settlement& settlement) {
     if (!beside) return beside.error();
     auto members = MembersOf(Awaited(settlement), task.record.tenant, *beside);
     if (!members) return MakeError(Code::kInvalid, "the wait names {}", members.error().message);
-    if (Reaches(*members, task.record.id)) return WaitsForItself(task.record.id);
-    for (const WaitMember& member : *members) {
-        const Task* other = member.ended || task.order_no == 0 ? nullptr : Find(member.task);
-        if (other == nullptr || other->order_no <= task.order_no) continue;
-        const std::string& key = task.record.placement.order_key;
-        if (other->record.placement.order_key != key) continue;
-        return WaitsForItsOwnKey(task.record.id, member.task, key);
-    }
+    auto chain =
+        ChainOfWaits(task.record.id, MayWait(*children, *beside, *members), [this](TaskId other) {
+            return LinksOf(other);
+        });
+    if (!chain.empty()) return WaitsForItself(task.record.id, chain);
     Await(task, settlement.wait, std::move(*members));
     return {};
 }
@@ -90,14 +92,15 @@ void Ops::TellWaitersOf(const Task& ended) {
     for (TaskId id : found.mapped()) {
         Task* waiter = Find(id);
         if (waiter == nullptr || !waiter->wait) continue;
-        for (WaitMember& member : waiter->wait->members) {
-            if (member.task == ended.record.id && !member.ended) member.ended = ended.record.state;
-        }
+        WaitState& wait = *waiter->wait;
+        auto [from, to] = wait.places.equal_range(ended.record.id);
+        for (auto place = from; place != to; ++place) wait.End(place->second, ended.record.state);
         if (Planted(Bug::kWaitCountsTwice)) {
-            auto next = std::ranges::find_if(waiter->wait->members, [](const WaitMember& one) {
+            auto next = std::ranges::find_if(wait.members, [](const WaitMember& one) {
                 return !one.ended;
             });
-            if (next != waiter->wait->members.end()) next->ended = ended.record.state;
+            auto place = static_cast<std::size_t>(next - wait.members.begin());
+            if (next != wait.members.end()) wait.End(place, ended.record.state);
         }
         if (waiter->record.state == State::kBlocked) EndWaitIfOver(*waiter);
     }
@@ -106,9 +109,8 @@ void Ops::TellWaitersOf(const Task& ended) {
 void Ops::EndWaitIfOver(Task& waiter) {
     const WaitState& wait = *waiter.wait;
     TaskRecord& record = waiter.record;
-    WaitTally tally = TallyOf(wait.members);
-    record.waiting_for = tally.pending;
-    WaitVerdict verdict = Judge(wait.policy, tally);
+    record.waiting_for = wait.tally.pending;
+    WaitVerdict verdict = Judge(wait.policy, wait.tally);
     if (verdict == WaitVerdict::kGoesOn) return;
     record.waiting_for = 0;
     WaitEnd end = EndOf(wait.policy, verdict, wait.started);
@@ -124,24 +126,21 @@ void Ops::EndWaitIfOver(Task& waiter) {
     if (end.cancel_rest) CancelRest(waiter);
 }
 
-// Whether `target` is waited for, directly or through others, by one of these.
-bool Ops::Reaches(const std::vector<WaitMember>& members, TaskId target) {
-    std::set<TaskId> seen;
-    std::vector<TaskId> open;
-    auto follow = [&](const std::vector<WaitMember>& next) {
-        for (const WaitMember& member : next) {
-            if (!member.ended && seen.insert(member.task).second) open.push_back(member.task);
+// Before what it cannot go on.
+std::vector<WaitLink> Ops::LinksOf(TaskId id) {
+    std::vector<WaitLink> links;
+    const Task& task = *Find(id);
+    if (task.record.state == State::kBlocked) {
+        for (const WaitMember& member : task.wait->members) {
+            if (!member.ended) links.push_back({member.task});
         }
-    };
-    follow(members);
-    while (!open.empty()) {
-        TaskId task = open.back();
-        open.pop_back();
-        if (task == target) return true;
-        const Task* other = Find(task);
-        if (other->record.state == State::kBlocked) follow(other->wait->members);
     }
-    return false;
+    if (task.order_no == 0) return links;
+    const std::string& key = task.record.placement.order_key;
+    const auto& line = data_.ordered.at({task.record.tenant, key});
+    auto own = line.find(task.order_no);
+    if (own != line.begin()) links.push_back({std::prev(own)->second, key});
+    return links;
 }
 
 void Ops::CancelWaiter(Task& waiter) {

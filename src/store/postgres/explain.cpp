@@ -1,5 +1,6 @@
 // Why a claim would skip a task: the claim's own conditions, asked of that one.
 #include "base/text.h"
+#include "store/block.h"
 #include "store/postgres/statements.h"
 #include "store/postgres/store_impl.h"
 
@@ -23,7 +24,7 @@ std::string Detail(Condition condition, const Rows& rows) {
         case Condition::kTypeNotHandled:
             return "type " + base::Quoted(rows.Text(0, 4));
         case Condition::kBehindInOrder:
-            return "order key " + base::Quoted(rows.Text(0, 5));
+            return BehindInOrder(rows.View(0, 5), TaskId(rows.Int(0, 8)));
         default:
             return {};
     }

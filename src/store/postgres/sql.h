@@ -42,13 +42,13 @@ namespace stint::store::pg {
     X(types_publish) X(unknown_any) X(unknown_of_types) X(visit_list) X(visits_advance)         \
     X(visits_due) X(visits_put) X(visits_remove) X(visits_resume) X(visits_shorten)             \
     X(visits_there)                                                                             \
-    X(wait) X(wait_close)                                                                       \
+    X(wait) X(wait_close) X(wait_lock)                                                          \
     X(wait_failed) X(wait_forget) X(wait_members) X(wait_of) X(wait_reaches) X(wait_write)      \
     X(waiting_of) X(workflow_lock) X(workflow_of) X(workflow_remove) X(workflow_set)            \
     X(workflows) X(write_attempts) X(write_audit)                                               \
     X(check_ordered) X(check_slots) X(claim_picked) X(order_join) X(order_next) X(order_park)   \
     X(order_rejoin) X(order_remove) X(order_set) X(ordered_forget) X(plan_lanes)                \
-    X(order_give_up) X(shares) X(share_lock) X(share_make) X(share_save) X(wait_behind)         \
+    X(order_give_up) X(shares) X(share_lock) X(share_make) X(share_save) X(wait_links)          \
     X(queue_orders) X(resource_lock) X(resource_make) X(resource_remove)        \
     X(resource_save) X(resource_waiting) X(resources) X(slots_release) X(slots_take)       \
     X(deletion_any) X(deletion_begin) X(deletion_find) X(deletion_forget) X(deletion_list)      \
@@ -58,7 +58,7 @@ namespace stint::store::pg {
     X(tasks_kept) X(deletion_retake)                                                            \
     X(check_capacity) X(check_flows) X(check_slots_missing) X(lanes_waiting)    \
     X(resource_crowd) X(resource_idle) X(resource_of_pattern) X(resources_all) X(running_hold)  \
-    X(running_lines) X(slots_adopt) X(order_keys) X(claims_stop)
+    X(running_lines) X(slots_adopt) X(claims_stop) X(order_keys) X(crowds) X(ready_between)
 // clang-format on
 
 struct Sql {

@@ -736,6 +736,36 @@ TEST_F(PostgresStoreTest, AClaimDoesNotWadeThroughWhatIsOverItsDeadline) {
     }
 }
 
+// Of two who begin to wait for each other at the same time the second sees what the first has
+// committed while it waited for its turn to look.
+TEST_F(PostgresStoreTest, WhoBeginsToWaitSeesWhoHasJustBegunToWaitForIt) {
+    TaskId first = Make(), second = Make();
+    std::vector<Lease> leases = Claim(*store_, 2);
+    ASSERT_THAT(leases, SizeIs(2));
+    auto other = Connect();
+    other->Script("BEGIN");
+    other->Script(pg::Sql(schema_->name()).wait_lock.sql);
+    Settlement block = Done(leases.at(leases[0].task == first ? 0 : 1));
+    block.output.clear();
+    block.kind = Settlement::Kind::kBlocked;
+    block.end = AttemptEnd::kBlocked;
+    block.wait.on = {second};
+    SettleReply reply;
+    std::jthread settles([&] { reply = store_->Settle({&block, 1}).at(0); });
+    WaitForALock(schema_->connection());
+    other->Script(fmt::format(
+        "INSERT INTO {0}.wait(task, pending, failed, total, on_failure, any_success, need_success, "
+        "started, open) VALUES ({1}, 1, 0, 1, 0, false, true, true, true); INSERT INTO "
+        "{0}.wait_member(waiter, no, asked, task) VALUES ({1}, 0, {2}, {2}); COMMIT",
+        schema_->name(),
+        second.value(),
+        first.value()
+    ));
+    settles.join();
+    EXPECT_EQ(reply.kind, SettleReply::Kind::kRefused);
+    EXPECT_THAT(reply.message, HasSubstr("wait for itself"));
+}
+
 // A claim that is not committed yet keeps from others what it takes, and no more.
 class OpenClaim : public PostgresStoreTest {
 protected:

@@ -18,6 +18,7 @@ namespace {
 // A task that is being moved by others may have to be looked for again.
 constexpr int kLooks = 20;
 constexpr int kCancelAtOnce = 1000;
+constexpr int kChainLooks = 1000;
 
 NewWait ReadWait(const Rows& rows, int i) {
     NewWait wait;
@@ -180,27 +181,40 @@ Result<NewWait> PostgresStore::MakeChildren(
     if (!members) {
         return base::MakeError(Code::kInvalid, "the wait names {}", members.error().message);
     }
-    if (!others.empty()) {
-        Params params;
-        AddInts(params, Sorted(others));
-        params.Number(facts.id);
-        if (transaction.Query(db_.sql.wait_reaches, params).Bool(0, 0)) {
-            return WaitsForItself(facts.id);
-        }
-    }
-    if ((facts.flags & kOrdered) != 0) {
-        std::vector<std::int64_t> tasks;
-        for (const WaitMember& member : *members) tasks.push_back(member.task.value());
-        Params params;
-        params.Number(facts.id);
-        AddInts(params, Sorted(std::move(tasks)));
-        Rows behind = transaction.Query(db_.sql.wait_behind, params);
-        if (!behind.empty()) {
-            return WaitsForItsOwnKey(facts.id, TaskId(behind.Int(0, 0)), behind.View(0, 1));
-        }
+    std::vector<TaskId> may_wait = MayWait(*children, *beside, *members);
+    if (Reaches(transaction, may_wait, facts.id)) {
+        return WaitsForItself(facts.id, ChainTo(transaction, may_wait, facts.id));
     }
     WaitTally tally = TallyOf(*members);
     return NewWait{facts.id, settlement.wait, std::move(*members), tally, true};
+}
+
+// Whether one of the tasks cannot go on before `target` is over.
+bool PostgresStore::Reaches(
+    Transaction& transaction, const std::vector<TaskId>& tasks, TaskId target
+) {
+    if (tasks.empty()) return false;
+    transaction.Defer(db_.sql.wait_lock, Params());
+    Params params;
+    AddInts(params, Sorted(Values(tasks)));
+    params.Number(target);
+    return transaction.Query(db_.sql.wait_reaches, params).Bool(0, 0);
+}
+
+// Only for telling it: one task after the other, and not for ever.
+std::vector<WaitStep> PostgresStore::ChainTo(
+    Transaction& transaction, const std::vector<TaskId>& tasks, TaskId target
+) {
+    int looks = 0;
+    return ChainOfWaits(target, tasks, [&](TaskId task) {
+        std::vector<WaitLink> links;
+        if (++looks > kChainLooks) return links;
+        Rows rows = transaction.Query(db_.sql.wait_links, Params().Number(task));
+        for (int i = 0; i < rows.size(); ++i) {
+            links.push_back({TaskId(rows.Int(i, 0)), rows.IsNull(i, 1) ? "" : rows.Text(i, 1)});
+        }
+        return links;
+    });
 }
 
 // ---- the end of waits --------------------------------------------------------------------------

@@ -247,7 +247,6 @@ private:
     void ReadOrder(TaskId task, Placement& placement);
     void EndOrder(const TaskRow& row);  // it is terminal
     bool GiveUpTurn(TaskId task);       // false: it has none
-    std::optional<Error> WaitsBehind(const TaskRow& row, const std::vector<WaitMember>& members);
     void NextInOrder(std::int64_t tenant, std::string_view key);
 
     // ---- settle, reclaim (settle.cpp, reclaim.cpp) ----
@@ -285,7 +284,7 @@ private:
     void TellWaitersOf(TaskId ended, State state);
     void EndWaitIfOver(TaskRow& waiter);
     void EndWait(TaskRow& waiter, const WaitEnd& end);
-    bool Reaches(const std::vector<WaitMember>& members, TaskId target);
+    std::vector<WaitLink> LinksOf(TaskId task);
     std::vector<TaskId> Descendants(TaskId task);
     std::vector<std::int64_t> PeriodsSince(TaskId task);
 

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "store/block.h"
 #include "store/sqlite/conditions.h"
 #include "store/sqlite/queries.h"
 #include "store/sqlite/reads.h"
@@ -43,7 +44,8 @@ bool WantsLive(const TaskFilter& filter) {
            });
 }
 
-std::string Detail(Condition condition, const TaskRecord& record) {
+// `first`: of its order key, where it has one.
+std::string Detail(Condition condition, const TaskRecord& record, TaskId first) {
     switch (condition) {
         case Condition::kNotWaiting:
             return fmt::format("it is {}", StateName(record.state));
@@ -57,7 +59,7 @@ std::string Detail(Condition condition, const TaskRecord& record) {
         case Condition::kTypeNotHandled:
             return "type " + base::Quoted(record.type);
         case Condition::kBehindInOrder:
-            return "order key " + base::Quoted(record.placement.order_key);
+            return BehindInOrder(record.placement.order_key, first);
         default:
             return {};
     }
@@ -179,16 +181,32 @@ std::vector<Explanation> Reads::Explain(TaskId task, const ClaimRequest& request
              .behind = Sql("task_wait").Scalar(task.value()) ==
                        std::int64_t{static_cast<int>(Wait::kBehind)}},
     };
+    TaskId first;
+    if (situation.task.behind) {
+        first = TaskId(Sql("ordered_first")
+                           .Scalar(record->tenant.value(), record->placement.order_key)
+                           .value_or(0));
+    }
     std::vector<Explanation> reasons;
     for (int i = 0; i < kConditionCount; ++i) {
         auto condition = static_cast<Condition>(i);
         if (!Applies(condition, situation)) continue;
-        reasons.push_back({condition, Detail(condition, *record)});
+        reasons.push_back({condition, Detail(condition, *record, first)});
         // Of a task that does not wait there is nothing more to say.
         if (condition == Condition::kNotWaiting) return reasons;
     }
     if (reasons.empty()) reasons.push_back({Condition::kEligible, {}});
     return reasons;
+}
+
+std::vector<Crowd> Reads::Crowds(const std::string& queue) {
+    View view(*this);
+    std::vector<Crowd> crowds;
+    std::int64_t now = Micros(clock_.WallTime());
+    for (sqlite::Rows rows = Sql("crowds").Query(queue, now, now); rows.Next();) {
+        crowds.push_back({.tasks = rows.Int(0), .last = TaskId(rows.Int(1))});
+    }
+    return crowds;
 }
 
 }  // namespace stint::store::lite

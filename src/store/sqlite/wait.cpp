@@ -78,8 +78,10 @@ Result<std::vector<WaitMember>> Ops::MakeChildren(
     if (!beside) return beside.error();
     auto members = MembersOf(Awaited(settlement), lanes_.At(row.lane).tenant, *beside);
     if (!members) return MakeError(Code::kInvalid, "the wait names {}", members.error().message);
-    if (Reaches(*members, row.id)) return WaitsForItself(row.id);
-    if (auto behind = WaitsBehind(row, *members)) return *behind;
+    auto chain = ChainOfWaits(row.id, MayWait(*children, *beside, *members), [this](TaskId other) {
+        return LinksOf(other);
+    });
+    if (!chain.empty()) return WaitsForItself(row.id, chain);
     return members;
 }
 
@@ -196,24 +198,15 @@ void Ops::EndWait(TaskRow& waiter, const WaitEnd& end) {
     for (TaskId task : rest) CancelTree(task, "store", WhyRestCancelled(waiter.id));
 }
 
-// Whether `target` is waited for, directly or through others, by one of these.
-bool Ops::Reaches(const std::vector<WaitMember>& members, TaskId target) {
-    std::set<TaskId> seen;
-    std::vector<TaskId> open;
-    auto follow = [&](TaskId task) {
-        if (seen.insert(task).second) open.push_back(task);
-    };
-    for (const WaitMember& member : members) {
-        if (!member.ended) follow(member.task);
+// Before what it cannot go on.
+std::vector<WaitLink> Ops::LinksOf(TaskId task) {
+    std::vector<WaitLink> links;
+    for (sqlite::Rows rows = Sql("wait_pending_on").Query(task.value()); rows.Next();) {
+        links.push_back({TaskId(rows.Int(0))});
     }
-    while (!open.empty()) {
-        TaskId task = open.back();
-        open.pop_back();
-        if (task == target) return true;
-        sqlite::Rows rows = Sql("wait_member_rest").Query(task.value());
-        while (rows.Next()) follow(TaskId(rows.Int(0)));
-    }
-    return false;
+    sqlite::Rows rows = Sql("ordered_before").Query(task.value());
+    if (rows.Next()) links.push_back({TaskId(rows.Int(0)), rows.String(1)});
+    return links;
 }
 
 // All live ones, the nearest first. What is finished in between does not hide what is below it.

@@ -56,6 +56,9 @@ WHERE wait = 1 AND lane = ? AND urgency = ? AND position > ? ORDER BY position L
 SELECT id, urgency, position, state, due_at, start_by, flags, created_at FROM stint_task
 WHERE wait = 3 AND lane = ? AND urgency = ? AND position > ? ORDER BY position LIMIT ?;
 
+-- name: ready_between
+SELECT count(*) FROM stint_task WHERE wait = 1 AND lane = ? AND urgency = ? AND position > ? AND position < ?;
+
 -- name: ordered_add
 INSERT INTO stint_ordered (task, tenant, key, turn, on_failed) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (task) DO UPDATE SET tenant = excluded.tenant, key = excluded.key, turn = excluded.turn,
@@ -66,6 +69,11 @@ SELECT tenant, key, turn, on_failed FROM stint_ordered WHERE task = ?;
 
 -- name: ordered_first
 SELECT task FROM stint_ordered WHERE tenant = ? AND key = ? AND turn IS NOT NULL ORDER BY turn LIMIT 1;
+
+-- name: ordered_before
+-- The one that a task comes after.
+SELECT f.task, f.key FROM stint_ordered o JOIN stint_ordered f ON f.tenant = o.tenant AND f.key = o.key AND f.turn < o.turn
+WHERE o.task = ? ORDER BY f.turn DESC LIMIT 1;
 
 -- name: ordered_behind
 SELECT task FROM stint_ordered WHERE tenant = ? AND key = ? AND turn > ? ORDER BY turn;

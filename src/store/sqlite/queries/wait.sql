@@ -32,6 +32,10 @@ SELECT asked, task, ended FROM stint_wait_member WHERE waiter = ? AND ended IN (
 -- name: wait_member_rest
 SELECT task FROM stint_wait_member WHERE waiter = ? AND ended IS NULL ORDER BY no;
 
+-- name: wait_pending_on
+SELECT m.task FROM stint_wait w JOIN stint_wait_member m ON m.waiter = w.task
+WHERE w.task = ? AND w.open = 1 AND m.ended IS NULL ORDER BY m.no;
+
 -- name: wait_member_remove
 DELETE FROM stint_wait_member WHERE waiter = ?;
 
