@@ -42,6 +42,11 @@ Result<ResourceSettings> Changed(ResourceSettings settings, const ResourceChange
 inline bool HasOwnSettings(const ResourceSettings& settings) {
     return settings.changed_at.has_value();
 }
+// It is there because a task took it by a pattern, or said that it does not work: such names come
+// and go.
+inline bool IsMade(std::string_view name, const ResourceSettings& settings) {
+    return !HasOwnSettings(settings) && !name.ends_with('*');
+}
 
 using model::PatternFor;
 

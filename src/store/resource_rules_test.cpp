@@ -194,5 +194,23 @@ TEST(ResourceBook, HasNoMoreNamesOfPatternsThanTheLimit) {
     EXPECT_FALSE(supplies.at("host:new").capacity.has_value());
 }
 
+TEST(ResourceBook, HasNoMoreNamesOfReportsThanTheLimit) {
+    ResourceBook book;
+    ASSERT_TRUE(book.Change({.name = "own", .capacity = {{1}}}, "ann", kNow).has_value());
+    BreakerEvidence evidence{.at = kNow, .message = "down"};
+    for (int i = 0; i < limits::kPatternNames; ++i) {
+        std::string name = "host-" + std::to_string(i);
+        book.entries[name].resource.settings.name = name;
+    }
+    EXPECT_TRUE(book.Crowded());
+    book.Report("host-new", evidence, {});
+    EXPECT_FALSE(book.entries.contains("host-new"));
+    book.Report("own", evidence, {});
+    EXPECT_EQ(book.entries.at("own").resource.state.evidence.size(), 1u);
+    book.Forget("host-7");
+    book.Report("host-new", evidence, {});
+    EXPECT_TRUE(book.entries.contains("host-new"));
+}
+
 }  // namespace
 }  // namespace stint::store

@@ -120,6 +120,29 @@ TEST_P(Upkeep, OneThatDoesNotWorkIsRememberedForADay) {
     EXPECT_FALSE(Known("host:a"));
 }
 
+TEST_P(Upkeep, NamesThatOnlyReportsMadeAreForgottenToo) {
+    Limit("host:own", 1);
+    for (const char* name : {"mail", "disk", "host:own"}) {
+        Lease lease = MakeClaimed();
+        ASSERT_EQ(Settle(Unavailable(lease, name)).kind, SettleReply::Kind::kAccepted);
+        Cancel(lease.task);
+        EXPECT_TRUE(Known(name));
+    }
+    TaskId waits = MakeNeeding("disk");
+    Advance(1h);
+    Housekeep();
+    EXPECT_TRUE(Known("mail")) << "it was said not long ago";
+    Advance(30h);
+    Housekeep();
+    EXPECT_FALSE(Known("mail"));
+    EXPECT_TRUE(Known("disk")) << "something waits for it";
+    EXPECT_TRUE(Known("host:own")) << "somebody has set it";
+    Cancel(waits);
+    Housekeep();
+    EXPECT_FALSE(Known("disk"));
+    EXPECT_THAT(resources.List(), SizeIs(1));
+}
+
 // ---- who is told ----
 
 TEST_P(Upkeep, WhatIsFreeIsToldToTheQueuesThatWaitForIt) {

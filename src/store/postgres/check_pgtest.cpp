@@ -113,6 +113,31 @@ TEST_F(CheckTest, ThereAreNoMoreNamesOfPatternsThanTheLimit) {
     EXPECT_EQ(Claim(), 1u);
 }
 
+TEST_F(CheckTest, ReportsMakeNoMoreNamesThanTheLimit) {
+    NewTask task{.type = "t"};
+    std::vector<NewTask> tasks(3, task);
+    store_->Submit(tasks);
+    auto leases = store_->Claim({.session = session_, .limit = 3, .types = {"t"}}).leases;
+    auto report = [&](std::size_t i, const std::string& name) {
+        Settlement settlement{
+            .task = leases.at(i).task, .token = leases[i].token, .session = session_};
+        settlement.kind = Settlement::Kind::kRelease;
+        settlement.end = AttemptEnd::kReleased;
+        settlement.unavailable = name;
+        EXPECT_EQ(store_->Settle({&settlement, 1}).at(0).kind, SettleReply::Kind::kAccepted);
+        return Ask("SELECT FROM $s.resource WHERE name = '" + name + "'").size();
+    };
+    EXPECT_EQ(report(0, "first"), 1);
+    Ask(fmt::format(
+        "INSERT INTO $s.resource(name, settings) SELECT 'host-' || n, '{{}}' FROM "
+        "generate_series(2, {}) n",
+        limits::kPatternNames
+    ));
+    EXPECT_EQ(report(1, "second"), 0);
+    Ask("DELETE FROM $s.resource WHERE name = 'host-9'");
+    EXPECT_EQ(report(2, "second"), 1);
+}
+
 // Those who claim look for patterns; they find them without looking at the names they have made.
 TEST_F(CheckTest, PatternsAreFoundByAnIndex) {
     Ask("INSERT INTO $s.resource(name, pattern, settings) SELECT 'host:' || n, 'host:*', '{}' FROM "

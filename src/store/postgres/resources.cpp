@@ -44,6 +44,27 @@ bool Worked(AttemptEnd end) {
     return OutcomeOf(end) == ResourceBook::Outcome::kWorked;
 }
 
+// Those of names that are there or may be made. Whoever reports comes again after a while, as after
+// a failure.
+std::vector<Changes::Report> Heard(
+    Transaction& transaction, const Sql& sql, std::vector<Changes::Report> reports
+) {
+    if (reports.empty()) return reports;
+    std::vector<std::string> names;
+    for (const Changes::Report& report : reports) names.push_back(report.resource);
+    PgBook known = ReadBook(transaction, sql, Distinct(std::move(names)));
+    auto is_new = [&](const Changes::Report& report) {
+        return !known.ids.contains(report.resource);
+    };
+    if (std::ranges::none_of(reports, is_new)) return reports;
+    Params params;
+    params.Int4(limits::kPatternNames);
+    if (transaction.Query(sql.resource_crowd, params).Int(0, 0) >= limits::kPatternNames) {
+        std::erase_if(reports, is_new);
+    }
+    return reports;
+}
+
 }  // namespace
 
 PgBook ReadBook(
@@ -331,9 +352,10 @@ PostgresStore::Opened PostgresStore::LetGo(
     Transaction& transaction,
     Freed freed,
     const std::map<TaskId, AttemptEnd>& ended,
-    const std::vector<Changes::Report>& reports
+    const std::vector<Changes::Report>& said
 ) {
     const auto& concerned = freed.concerned;
+    const std::vector<Changes::Report> reports = Heard(transaction, db_.sql, said);
     if (concerned.empty() && reports.empty()) return std::move(freed.opened);
     std::vector<std::string> names;
     for (const Changes::Report& report : reports) names.push_back(report.resource);
