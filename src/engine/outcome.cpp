@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <ios>
 #include <new>
+#include <set>
 #include <system_error>
 #include <typeinfo>
 
@@ -168,9 +169,9 @@ void Block(
     settlement.reason = CutText(blocked.note, limits::kReason);
     settlement.wait = {.on = blocked.on, .on_failure = blocked.on_failure, .any = blocked.any};
     // Subtasks are waited for anyway; a handler may name them all the same.
-    std::erase_if(settlement.wait.on, [&](TaskId task) {
-        return std::ranges::find(subtasks, task, &model::NewTask::id) != subtasks.end();
-    });
+    std::set<TaskId> made;
+    for (const model::NewTask& subtask : subtasks) made.insert(subtask.id);
+    std::erase_if(settlement.wait.on, [&](TaskId task) { return made.contains(task); });
 }
 
 // The slot goes back, and the attempt with it: nothing was done that counts.

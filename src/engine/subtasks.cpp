@@ -82,49 +82,46 @@ const std::vector<WaitedTask>& Subtasks::Waited() {
              .complete = member.ended == model::State::kComplete}
         );
     }
+    // The first that either of its ids names.
+    for (std::size_t i = 0; i < waited.size(); ++i) {
+        places_.emplace(waited[i].id, i);
+        places_.emplace(waited[i].task, i);
+    }
     return waited_.emplace(std::move(waited));
 }
 
 const WaitedTask& Subtasks::Find(TaskId subtask) {
     const std::vector<WaitedTask>& waited = Waited();
-    auto found = std::ranges::find_if(waited, [&](const WaitedTask& one) {
-        return one.id == subtask || one.task == subtask;
-    });
-    if (found == waited.end()) {
+    auto found = places_.find(subtask);
+    if (found == places_.end()) {
         throw std::invalid_argument(
             fmt::format("task {} did not wait for task {}", task_.value(), subtask.value())
         );
     }
-    return *found;
+    return waited[found->second];
 }
 
-namespace {
-
 // What was read is kept until the handler returns.
-void CheckHeld(TaskId task, const std::map<TaskId, store::FinishedTask>& finished) {
-    std::size_t held = 0;
-    for (const auto& [id, one] : finished) held += store::BytesOf(one);
-    if (held <= model::limits::kOutputsHeld) return;
+void Subtasks::Keep(store::FinishedTask finished) {
+    TaskId id = finished.id;
+    std::size_t bytes = store::BytesOf(finished);
+    if (!finished_.emplace(id, std::move(finished)).second) return;
+    held_ += bytes;
+    if (held_ <= limits::kOutputsHeld) return;
     throw std::length_error(fmt::format(
         "task {} has read {} bytes of its subtasks' outputs; the limit is {}: let each keep its "
         "result elsewhere and return where",
-        task.value(),
-        held,
-        model::limits::kOutputsHeld
+        task_.value(),
+        held_,
+        limits::kOutputsHeld
     ));
 }
-
-}  // namespace
 
 const store::FinishedTask* Subtasks::Look(TaskId task) {
     auto found = finished_.find(task);
     if (found == finished_.end()) {
-        for (store::FinishedTask& one : desk().Finished({&task, 1})) {
-            finished_.emplace(one.id, std::move(one));
-        }
+        for (store::FinishedTask& one : desk().Finished({&task, 1})) Keep(std::move(one));
         found = finished_.find(task);
-        constexpr std::size_t kBetweenChecks = 16;  // outputs of a mebibyte at most
-        if (finished_.size() % kBetweenChecks == 0) CheckHeld(task_, finished_);
     }
     return found == finished_.end() ? nullptr : &found->second;
 }
@@ -139,11 +136,7 @@ void Subtasks::LookAll() {
         std::span<const TaskId> some(open.data(), count);
         std::vector<store::FinishedTask> answers = desk().Finished(some);
         if (answers.empty()) return;  // they were deleted, or have begun anew
-        for (store::FinishedTask& one : answers) {
-            TaskId id = one.id;
-            finished_.emplace(id, std::move(one));
-        }
-        CheckHeld(task_, finished_);
+        for (store::FinishedTask& one : answers) Keep(std::move(one));
         std::erase_if(open, [this](TaskId task) { return finished_.contains(task); });
     }
 }

@@ -42,6 +42,7 @@ private:
     const WaitedTask& Find(TaskId subtask);
     const store::FinishedTask* Look(TaskId task);  // null: not finished
     void LookAll();
+    void Keep(store::FinishedTask finished);
 
     const std::shared_ptr<Desk> desk_;
     const TaskId task_;
@@ -49,7 +50,9 @@ private:
     std::vector<model::NewTask> made_;
     std::size_t bytes_ = 0;  // of their inputs
     std::optional<std::vector<WaitedTask>> waited_;
+    std::map<TaskId, std::size_t> places_;  // in waited_
     std::map<TaskId, store::FinishedTask> finished_;
+    std::size_t held_ = 0;  // bytes of them
 };
 
 }  // namespace stint::engine
