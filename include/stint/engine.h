@@ -219,7 +219,7 @@ public:
     Result<Run<Out>> Submit(const Task<void, Out>& task, const SubmitOptions& options = {}) {
         return Wrap<Out>(SubmitBytes(task.name, &task.defaults, "null", options));
     }
-    // Many of one kind, in one transaction per 10 000: one answer each, in order.
+    // Many of one kind, in transactions of some 10 000: one answer each, in order.
     template <class In, class Out>
     std::vector<Result<Run<Out>>> SubmitMany(
         const Task<In, Out>& task, std::span<const In> inputs, const SubmitOptions& options = {}
@@ -293,6 +293,10 @@ public:
     // Every reason why a task is not running now, by the conditions of the claim itself, for the
     // workers that are there. Empty: it runs, or is finished.
     Result<std::vector<Reason>> Explain(TaskId task);
+    // The same with its place: whether it is eligible, how many go before it, and how long that may
+    // take. What the workers of other processes withhold is as old as their last heartbeat. Of a
+    // whole queue: queues().Why().
+    Result<TaskWait> Why(TaskId task);
 
     // Publishes an event: what workflows want done about it is done by the workers of this store,
     // once. Durable when it returns. See <stint/event.h>.

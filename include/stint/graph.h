@@ -6,7 +6,9 @@
 //     auto tell = graph.Add(kTell, {}, {}, {.tasks = {fetch, parse}, .need_success = false});
 //     std::vector<stint::TaskId> ids = engine.SubmitGraph(graph).value();   // in the order of Add
 //
-// A batch with a callback is a graph whose last task comes after all the others, or after any.
+// A batch with a callback is a graph whose last task comes after all the others, or after any: see
+// stint::After for what `any` and `need_success` mean. A graph has at most 10 100 tasks, of which
+// one may come after 10 000 others: a group of that size with its callbacks.
 #pragma once
 
 #include <stint/codec.h>

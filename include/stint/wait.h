@@ -25,7 +25,9 @@ enum class Stage : std::uint8_t { kStart = 0, kResume = 1, kError = 2 };
 struct After {
     std::vector<TaskId> tasks;
     OnFailure on_failure = OnFailure::kWaitForAll;
-    bool any = false;  // one success is enough, and failures matter only if all fail
+    // One is enough: the first success, and failures matter only if all fail; or, without
+    // need_success, the first that ends, whatever its end.
+    bool any = false;
     // Cancelled when the wait has failed, instead of running.
     bool need_success = true;
 };

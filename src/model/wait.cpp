@@ -34,6 +34,7 @@ WaitTally TallyOf(const std::vector<WaitMember>& members) {
 WaitVerdict Judge(const WaitOn& wait, const WaitTally& tally) {
     const bool success = tally.pending + tally.failed < tally.total;
     if (wait.any && success) return WaitVerdict::kSucceeded;
+    if (wait.any && !wait.need_success && tally.failed > 0) return WaitVerdict::kFailed;
     if (tally.failed > 0 && !wait.any && wait.on_failure != OnFailure::kWaitForAll)
         return WaitVerdict::kFailed;
     if (tally.pending > 0) return WaitVerdict::kGoesOn;

@@ -24,7 +24,9 @@ std::string_view StageName(Stage stage);
 struct WaitOn {
     std::vector<TaskId> on;
     OnFailure on_failure = OnFailure::kWaitForAll;
-    bool any = false;  // one that is COMPLETE is enough, and failures matter only if all fail
+    // One that is COMPLETE is enough, and failures matter only if all fail. Without `need_success`
+    // the first that is terminal is enough, whatever its end.
+    bool any = false;
     // Of a task that has not started: CANCELLED when the wait has failed, instead of running. One
     // that waits for its subtasks always runs, and is told.
     bool need_success = true;

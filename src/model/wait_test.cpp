@@ -39,6 +39,10 @@ TEST(Wait, OfAnySucceedsWithTheFirstAndFailsWithTheLast) {
     EXPECT_EQ(After(wait, 0, 2, 1), WaitVerdict::kGoesOn);
     EXPECT_EQ(After(wait, 1, 2, 1), WaitVerdict::kSucceeded) << "failures do not matter then";
     EXPECT_EQ(After(wait, 0, 3, 0), WaitVerdict::kFailed);
+    WaitOn lenient{.any = true, .need_success = false};
+    EXPECT_EQ(After(lenient, 0, 0, 3), WaitVerdict::kGoesOn);
+    EXPECT_EQ(After(lenient, 1, 0, 2), WaitVerdict::kSucceeded);
+    EXPECT_EQ(After(lenient, 0, 1, 2), WaitVerdict::kFailed) << "over, whatever its end";
     WaitOn fast{.on_failure = OnFailure::kFailFast, .any = true};
     auto refused = Validate(fast);
     ASSERT_FALSE(refused);

@@ -253,5 +253,38 @@ TEST(Graphs, ABatchHasItsCallbackWhenAllAreDone) {
     EXPECT_EQ(engine.engine().Find(kCallback, ids.back()).Wait().value(), 2);
 }
 
+// The first of the batch fails, the second succeeds, the third would come later.
+TEST(Graphs, ACallbackOnAnyComesWithTheFirstSuccessOrWithTheFirstEnd) {
+    constexpr Task<std::string, std::string> kCallback{"callback"};
+    for (bool need_success : {true, false}) {
+        TestEngine engine;
+        engine.Handle(kSquare, Square);
+        engine.Handle(kCallback, [](Context& context, const std::string&) {
+            std::string seen;
+            for (const WaitedTask& one : context.waited()) {
+                seen += one.complete ? 'c' : one.finished ? 'f' : '-';
+            }
+            return seen;
+        });
+        Graph graph;
+        std::vector<Graph::Node> batch;
+        for (int in : {-1, 1, 2}) {
+            SubmitOptions options;
+            if (in > 0) options.delay = std::chrono::hours{in};
+            batch.push_back(graph.Add(kSquare, in, options));
+        }
+        graph.Add(
+            kCallback, "done", {}, {.tasks = batch, .any = true, .need_success = need_success}
+        );
+        std::vector<TaskId> ids = engine.engine().SubmitGraph(graph).value();
+        auto callback = engine.engine().Find(kCallback, ids.back());
+        engine.RunUntilIdle();
+        EXPECT_EQ(callback.done(), !need_success);
+        engine.AdvanceTime(std::chrono::minutes{61});
+        engine.RunUntilIdle();
+        EXPECT_EQ(callback.Wait().value(), need_success ? "fc-" : "f--");
+    }
+}
+
 }  // namespace
 }  // namespace stint

@@ -31,7 +31,8 @@ WaitVerdict Oracle::VerdictOf(const WaitShadow& wait) {
         ++(!ended ? pending : *ended == State::kComplete ? complete : failed);
     }
     if (wait.policy.any && complete > 0) return WaitVerdict::kSucceeded;
-    bool fast = wait.policy.on_failure != OnFailure::kWaitForAll;
+    bool fast = wait.policy.on_failure != OnFailure::kWaitForAll ||
+                (wait.policy.any && !wait.policy.need_success);
     if (failed > 0 && (fast || pending == 0)) return WaitVerdict::kFailed;
     return pending > 0 ? WaitVerdict::kGoesOn : WaitVerdict::kSucceeded;
 }

@@ -107,6 +107,7 @@ const std::vector<Migration>& Migrations() {
         {16, "resource_ids", text::k_016_resource_ids},
         {17, "shares", text::k_017_shares},
         {18, "day", text::k_018_day},
+        {19, "any", text::k_019_any},
     };
     return migrations;
 }
