@@ -8,7 +8,9 @@ e AS MATERIALIZED (
         WITH RECURSIVE up(id, steps) AS (
             SELECT c.cause, 1
             UNION ALL
-            SELECT l.parent, up.steps + 1 FROM up JOIN $schema$.live l ON l.id = up.id WHERE l.parent IS NOT NULL AND up.steps < 1000)
+            SELECT p.parent, up.steps + 1
+            FROM up CROSS JOIN LATERAL (SELECT l.parent FROM $schema$.live l WHERE l.id = up.id OFFSET 0) p
+            WHERE p.parent IS NOT NULL AND up.steps < 1000)
         SELECT f.event FROM up JOIN $schema$.firing f ON f.task = up.id ORDER BY f.depth DESC, f.event DESC LIMIT 1) o ON true
     WHERE c.depth > 0)
 INSERT INTO $schema$.firing(event, workflow, name, tenant, version, kind, task, depth, at)
