@@ -45,8 +45,8 @@ TEST(Settle, OneTripForAllThatIsQueued) {
     EXPECT_EQ(rig.metrics.completed, 4u);
 }
 
-// The settling thread, the claimer, the sweeper and whoever stops the worker all may settle. The one
-// that is through tells what ended while the next is at it already: each tells of its own tasks.
+// The settling thread, the claimer, the sweeper and whoever stops the worker all may settle. The
+// one that is through tells what ended while the next is at it already: each tells of its own.
 TEST(Settle, WhoeverSettlesTellsOfItsOwnTasksWhileOthersSettle) {
     constexpr int kTasks = 200;
     ThreadedRig rig;

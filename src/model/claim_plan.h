@@ -124,8 +124,8 @@ struct ClaimPlan {
 };
 ClaimPlan PlanClaim(std::span<const WaitingLine> lines, Offer offer, int limit);
 
-// How many of a line have to be looked at: where age counts, who has waited longest may stand behind
-// others.
+// How many of a line have to be looked at: where age counts, who has waited longest may stand
+// behind others.
 int LookAt(const std::map<std::string, QueueOrder>& orders, const std::string& queue, int wanted);
 
 // The order that holds for a queue.
