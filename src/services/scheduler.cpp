@@ -173,8 +173,8 @@ model::RunsNow Scheduler::LookAtRuns(const Schedule& schedule) {
     model::RunsNow runs;
     if (!RunsMatter(schedule.spec)) return runs;
     const model::TimingSpec::Kind kind = schedule.spec.timing.kind;
-    const bool when = kind == model::TimingSpec::Kind::kAfterEnd ||
-                      kind == model::TimingSpec::Kind::kAfterStart;
+    const bool when =
+        kind == model::TimingSpec::Kind::kAfterEnd || kind == model::TimingSpec::Kind::kAfterStart;
     auto later = [](std::optional<Time>& latest, const std::optional<Time>& at) {
         if (at) latest = std::max(latest.value_or(*at), *at);
     };
