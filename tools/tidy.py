@@ -230,6 +230,8 @@ class Tidy:
                 self.report(name, 0, "orphan", "no file includes this header")
             if path.suffix == ".sql" and not self.sql_is_used(path, prose):
                 self.report(name, 0, "orphan", "no CMakeLists.txt, script or page names this file")
+            if path.suffix == ".sql" and path.parent.name == "migrations" and not self.migration_is_run(path):
+                self.report(name, 0, "orphan", "no source beside it names this migration: it would never run")
             if path.suffix == ".md" and name.startswith("docs/") and path.name != "README.md":
                 if not any(path.name in text for page, text in pages.items() if page != name):
                     self.report(name, 0, "orphan", "no other page links to this one")
@@ -252,6 +254,11 @@ class Tidy:
                     if left_out:
                         line = text.count("\n", 0, found.start()) + 1
                         self.report(name, line, "wire", f"send {', '.join(left_out)} of {found.group(1)} as well")
+
+    def migration_is_run(self, path):
+        beside = path.parent.parent
+        sources = [t for n, t in self.texts.items() if n.endswith(".cpp") and pathlib.PurePath(n).parent == beside]
+        return any(re.search(rf"\b(k_)?{path.stem}\b", text) for text in sources)
 
     def sql_is_used(self, path, prose):
         if path.name in prose or path.stem in prose:

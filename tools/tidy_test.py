@@ -12,7 +12,9 @@ CLEAN = {
     "src/base/clock.cpp": '#include "base/clock.h"\nauto t = std::chrono::steady_clock::now();\n',
     "src/model/state.cpp": '#include "base/clock.h"\nX(const X&) = delete;\nint renew = 1;\n',
     "src/store/sqlite/CMakeLists.txt": "stint_room(store_sqlite DEPS store sqlite)\n"
-    "file(GLOB q queries/*.sql)\n",
+    "file(GLOB q queries/*.sql migrations/*.sql)\n",
+    "src/store/sqlite/migrations/001_first.sql": "SELECT 1;\n",
+    "src/store/sqlite/migrate.cpp": "Run(text::k_001_first);\n",
     "src/store/sqlite/queries/claim.sql": "SELECT 1;\n",
     "src/store/sqlite/store.cpp": 'auto sql = "SELECT id FROM task";\n'
     'auto more = R"(\ndelete from x\n// new Thing\n)";\n',
@@ -95,6 +97,7 @@ PLANTED = {
     "orphan": [
         ("src/engine/lonely.h", "#pragma once\n", 0),
         ("src/store/sqlite/lonely.sql", "SELECT 1;\n", 0),
+        ("src/store/sqlite/migrations/002_lonely.sql", "SELECT 1;\n", 0),
         ("docs/lonely.md", "nobody links here\n", 0),
     ],
 }

@@ -108,6 +108,7 @@ const std::vector<Migration>& Migrations() {
         {17, "shares", text::k_017_shares},
         {18, "day", text::k_018_day},
         {19, "any", text::k_019_any},
+        {20, "slots", text::k_020_slots},
     };
     return migrations;
 }
