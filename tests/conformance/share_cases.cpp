@@ -326,6 +326,26 @@ TEST_P(Shares, AgeCountsBehindOneThatComesBackAgainAndAgain) {
     EXPECT_THAT(rest, testing::Contains(comes_back));
 }
 
+// Who was passed over because it is young is still before those that come later.
+TEST_P(Shares, WhoWasPassedOverIsNotForgotten) {
+    ASSERT_TRUE(resources.SetOrder({.queue = "*", .aging = 1min}, "ann").has_value());
+    TaskId back = Make();
+    TaskId second = Make();
+    TaskId third = Make();
+    Lease lease = ClaimMany(1).at(0);
+    ASSERT_EQ(lease.task, back);
+    Settlement later = Outcome(lease, Kind::kSnooze);
+    later.delay = 1s;
+    ASSERT_EQ(Settle(later).kind, SettleReply::Kind::kAccepted);
+    Advance(2s);
+    EXPECT_THAT(TasksOf(ClaimMany(1)), ElementsAre(second));
+    EXPECT_THAT(TasksOf(ClaimMany(1)), ElementsAre(third));
+    Advance(1s);
+    TaskId last = Make();
+    EXPECT_THAT(TasksOf(ClaimMany(1)), ElementsAre(back));
+    EXPECT_THAT(TasksOf(ClaimMany(1)), ElementsAre(last));
+}
+
 TEST_P(Shares, AgeCountsFromWhenATaskCouldRun) {
     ASSERT_TRUE(resources.SetOrder({.queue = "*", .aging = 1min}, "ann").has_value());
     TaskId delayed = Make({.priority = 100, .delay = 24h});
