@@ -76,7 +76,16 @@ void Attempt::KeepProgress(store::Progress older) {
     if (!progress_) progress_ = std::move(older);
 }
 
+// One executor at a time is woken; it wakes the next if there is more. Short tasks are over before a
+// crowd of threads could be woken, which would only be in each other's way.
+bool AttemptTable::ShouldWake() {
+    if (waiting_.empty() || woken_ || sleeping_ == 0) return false;
+    woken_ = true;
+    return true;
+}
+
 void AttemptTable::Add(const std::vector<AttemptPtr>& attempts) {
+    bool wake = false;
     {
         std::lock_guard guard(mutex_);
         for (const AttemptPtr& attempt : attempts) {
@@ -86,10 +95,9 @@ void AttemptTable::Add(const std::vector<AttemptPtr>& attempts) {
             CHECK_WHY(fresh, "two leases with one token");
             waiting_.push_back(attempt);
         }
+        wake = ShouldWake();
     }
-    // One; it wakes the next if there is more (see WaitForCrew). Short tasks are over before a
-    // crowd of threads could be woken.
-    work_.notify_one();
+    if (wake) work_.notify_one();
 }
 
 std::vector<AttemptPtr> AttemptTable::PopCrew() {
@@ -116,12 +124,18 @@ std::vector<AttemptPtr> AttemptTable::TakeCrew() {
 
 std::vector<AttemptPtr> AttemptTable::WaitForCrew(std::stop_token stop) {
     std::unique_lock lock(mutex_);
-    work_.wait(lock, stop, [this] { return !waiting_.empty(); });
-    if (stop.stop_requested()) return {};
-    std::vector<AttemptPtr> crew = PopCrew();
-    bool more = !waiting_.empty();
+    while (waiting_.empty() && !stop.stop_requested()) {
+        ++sleeping_;
+        work_.wait(lock, stop, [&] { return woken_ || !waiting_.empty(); });
+        --sleeping_;
+        // Whoever wakes up is the one, or has come before it; then a second one comes for nothing.
+        woken_ = false;
+    }
+    std::vector<AttemptPtr> crew;
+    if (!stop.stop_requested()) crew = PopCrew();
+    bool wake = ShouldWake();
     lock.unlock();
-    if (more) work_.notify_one();
+    if (wake) work_.notify_one();
     return crew;
 }
 

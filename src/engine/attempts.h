@@ -6,12 +6,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -166,14 +166,17 @@ public:
 
 private:
     std::vector<AttemptPtr> PopCrew();  // under mutex_
+    bool ShouldWake();                  // under mutex_; true: notify work_
 
     const std::shared_ptr<Aside> aside_;
     std::shared_ptr<Desk> desk_;  // set at start
     mutable std::mutex mutex_;
     std::condition_variable_any work_;       // something waits for an executor
     std::condition_variable_any emptied_;    // nothing is held any more
-    std::map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_
-    std::deque<AttemptPtr> waiting_;         // guarded by mutex_
+    std::unordered_map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_
+    std::deque<AttemptPtr> waiting_;                   // guarded by mutex_
+    int sleeping_ = 0;                                 // guarded by mutex_: executors in WaitForCrew
+    bool woken_ = false;                               // guarded by mutex_: one of them is on its way
 };
 
 }  // namespace stint::engine

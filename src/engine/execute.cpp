@@ -200,7 +200,9 @@ void Executor::Report(
         .settlement = std::move(settlement), .queue = attempt->lease.queue, .uncertain = uncertain
     };
     if (report.settlement.kind == store::Settlement::Kind::kBlocked) {
-        report.if_refused = IfRefused(attempt->lease, attempt->session, parts_.random.Fraction());
+        report.if_refused = std::make_shared<store::Settlement>(
+            IfRefused(attempt->lease, attempt->session, parts_.random.Fraction())
+        );
     }
     const model::Placement& placement = attempt->lease.placement;
     report.frees = !placement.needs.empty() || !placement.order_key.empty();

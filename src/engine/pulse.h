@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -14,7 +15,7 @@ public:
     void Poke() {
         {
             std::lock_guard guard(mutex_);
-            poked_ = true;
+            if (std::exchange(poked_, true)) return;  // whoever waits is on its way already
         }
         wake_.notify_all();
     }

@@ -18,11 +18,31 @@ using Kind = store::Settlement::Kind;
 
 constexpr Duration kBusyDelay = std::chrono::seconds{1};
 
-std::vector<store::Settlement> Settlements(std::span<const Report> reports) {
-    std::vector<store::Settlement> all;
-    all.reserve(reports.size());
-    for (const Report& report : reports) all.push_back(report.settlement);
-    return all;
+// The settlements of the reports, as the store takes them; the reports have theirs back afterwards,
+// whatever happens.
+class Lent {
+public:
+    explicit Lent(std::vector<Report>& reports) : reports_(reports) {
+        lent_.reserve(reports.size());
+        for (Report& report : reports) lent_.push_back(std::move(report.settlement));
+    }
+    ~Lent() {
+        for (std::size_t i = 0; i < lent_.size(); ++i) {
+            reports_[i].settlement = std::move(lent_[i]);
+        }
+    }
+    Lent(const Lent&) = delete;
+    Lent& operator=(const Lent&) = delete;
+
+    std::span<const store::Settlement> all() const { return lent_; }
+
+private:
+    std::vector<Report>& reports_;
+    std::vector<store::Settlement> lent_;
+};
+
+std::vector<store::SettleReply> Settle(store::Store& store, std::vector<Report>& reports) {
+    return store.Settle(Lent(reports).all());
 }
 
 model::Event EventOf(Kind kind, model::State to) {
@@ -129,25 +149,34 @@ bool Settler::sending() const {
 base::Instant Settler::next_try() const {
     std::lock_guard guard(mutex_);
     base::Instant next = spool_.empty() ? base::Instant::max() : replay_at_;
-    for (const Report& report : queue_) next = std::min(next, report.not_before);
+    for (const Report& report : queue_) {
+        next = std::min(next, report.not_before);
+        if (next == base::Instant{}) break;  // at once: nothing is earlier
+    }
     return next;
 }
 
 std::vector<Report> Settler::Take() {
     base::Instant now = parts_.clock.Now();
     std::lock_guard guard(mutex_);
-    std::vector<Report> taken;
-    std::deque<Report> left;
-    for (Report& report : queue_) {
-        bool full = taken.size() >= static_cast<std::size_t>(model::limits::kSettleBatch);
-        if (full || report.not_before > now) {
-            left.push_back(std::move(report));
+    const auto most = static_cast<std::size_t>(model::limits::kSettleBatch);
+    std::vector<Report> taken, not_yet;
+    taken.reserve(std::min(queue_.size(), most));
+    while (!queue_.empty() && taken.size() < most) {
+        Report& report = queue_.front();
+        if (report.not_before > now) {
+            not_yet.push_back(std::move(report));
         } else {
             on_the_way_.push_back(report.settlement.session);
             taken.push_back(std::move(report));
         }
+        queue_.pop_front();
     }
-    queue_ = std::move(left);
+    queue_.insert(
+        queue_.begin(),
+        std::make_move_iterator(not_yet.begin()),
+        std::make_move_iterator(not_yet.end())
+    );
     return taken;
 }
 
@@ -203,7 +232,7 @@ void Settler::Send(std::vector<Report>& reports) {
     if (reports.empty()) return;
     ++parts_.metrics.settles;
     try {
-        ConcludeAll(reports, parts_.store.Settle(Settlements(reports)));
+        ConcludeAll(reports, Settle(parts_.store, reports));
     } catch (const store::CommitUnknown&) {
         ++parts_.metrics.settles_unknown;
         for (Report& report : reports) {
@@ -269,7 +298,7 @@ bool Settler::SendReserved(std::vector<Report>& reports) {
     if (reserved_ == nullptr) return false;
     try {
         std::size_t count = reports.size();
-        ConcludeAll(reports, reserved_->Settle(Settlements(reports)));
+        ConcludeAll(reports, Settle(*reserved_, reports));
         parts_.metrics.settled_by_reserve += count - reports.size();
         return true;
     } catch (const store::CommitUnknown&) {

@@ -15,10 +15,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/flight.h"
@@ -109,7 +109,7 @@ private:
         SessionId session;
         Ran ran;
     };
-    std::map<LeaseToken, Trace> traces_;      // guarded by mutex_
+    std::unordered_map<LeaseToken, Trace> traces_;  // guarded by mutex_
     std::deque<LeaseToken> given_up_traces_;  // guarded by mutex_: oldest first
 
     std::vector<wake::Hint> hints_;  // touched by the one that is busy

@@ -177,7 +177,10 @@ std::optional<Report> DecodeReport(std::string_view text) {
         report.queue = body.at("queue").get<std::string>();
         report.refusals = body.value("refusals", 0);
         report.uncertain = true;  // the process may have died after the store took it
-        if (body.contains("if_refused")) report.if_refused = SettlementOf(body["if_refused"]);
+        if (body.contains("if_refused")) {
+            auto instead = SettlementOf(body["if_refused"]);
+            if (instead) report.if_refused = std::make_shared<store::Settlement>(*instead);
+        }
         return report;
     } catch (const json::exception&) {
         return std::nullopt;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -29,7 +30,7 @@ struct Report {
     int refusals = 0;            // alone, for a reason that does not blame it
     base::Instant not_before{};  // of the next try, while this process lives
     // A wait that the store refuses fails its attempt: this is reported instead.
-    std::optional<store::Settlement> if_refused = {};
+    std::shared_ptr<store::Settlement> if_refused = nullptr;
 };
 
 class Spool {

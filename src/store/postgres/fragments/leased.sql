@@ -1,12 +1,20 @@
 -- What both ways of claiming do with the rows g that they took: leases, audit entries, and the names for the answer.
+past_ AS MATERIALIZED (SELECT f.* FROM $schema$.past f WHERE f.task = ANY (ARRAY(SELECT task FROM g WHERE (flags & 1) <> 0))),
+ordered_ AS MATERIALIZED (SELECT f.* FROM $schema$.ordered f WHERE f.task = ANY (ARRAY(SELECT task FROM g WHERE (flags & 4096) <> 0))),
+lane_ AS MATERIALIZED (
+    SELECT l.id, l.type, l.tenant, l.priority, q.name AS queue FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
+    WHERE l.id = ANY (ARRAY(SELECT DISTINCT lane FROM g))),
+-- Numbered before anything wide is joined to it.
+r AS (SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn FROM g),
 x AS MATERIALIZED (
-    SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn,
+    SELECT r.task, r.lane, r.pos, r.flags, r.rn,
         v.input, v.parent, v.policy, v.timeout_ms,
         coalesce(y.attempt, 0) + 1 AS attempt, coalesce(y.claim_no, 0) + 1 AS claim_no, coalesce(y.generation, 1) AS generation,
         coalesce(y.crash_count, 0) AS crash_count, coalesce(y.state, 0) AS from_state, k.key AS order_key, k.on_failed
-    FROM g JOIN $row live v g.task$
-    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.past f WHERE f.task = g.task AND (g.flags & 1) <> 0 OFFSET 0) y ON true
-    LEFT JOIN LATERAL (SELECT f.* FROM $schema$.ordered f WHERE f.task = g.task AND (g.flags & 4096) <> 0 OFFSET 0) k ON true),
+    -- Full joins, because those are never done by comparing each with each, whatever the planner believes of how many rows
+    -- there are. Each row of r has one of v.
+    FROM r JOIN $row live v r.task$ FULL JOIN past_ y ON y.task = r.task FULL JOIN ordered_ k ON k.task = r.task
+    WHERE coalesce(r.task, 0) <> 0),
 b AS (
     INSERT INTO $schema$.lease(key, started_at, deadline, session, ids, secrets, flags)
     SELECT ($6::bigint[])[(x.rn - 1) / 256 + 1], n.t, n.t + min(x.timeout_ms) * interval '1 millisecond', $1::uuid,
@@ -15,7 +23,7 @@ b AS (
 e AS MATERIALIZED (
     SELECT l.tenant, x.attempt, x.generation, x.from_state, (x.rn - 1) / 256 AS chunk,
         array_agg(x.task) AS ids, min(x.task) AS low, max(x.task) AS high
-    FROM x JOIN $schema$.lane l ON l.id = x.lane GROUP BY 1, 2, 3, 4, 5),
+    FROM x FULL JOIN lane_ l ON l.id = x.lane WHERE coalesce(x.task, 0) <> 0 GROUP BY 1, 2, 3, 4, 5),
 f AS MATERIALIZED (SELECT e.*, nextval('$schema$.audit_seq') AS seq FROM e),
 a AS (
     -- A retried task first becomes OPEN again; both entries of a task come from one block of numbers.
@@ -27,9 +35,9 @@ a AS (
     FROM f, n),
 -- What the numbers in the answer stand for, once: a caller that has to ask again after the commit may not get to know.
 d AS MATERIALIZED (
-    SELECT array_agg(l.id) AS lanes, array_agg(q.name) AS queues, array_agg(l.type) AS types, array_agg(l.tenant) AS tenants,
+    SELECT array_agg(l.id) AS lanes, array_agg(l.queue) AS queues, array_agg(l.type) AS types, array_agg(l.tenant) AS tenants,
         array_agg(l.priority) AS priorities
-    FROM (SELECT DISTINCT x.lane FROM x) y JOIN $schema$.lane l ON l.id = y.lane JOIN $schema$.queue q ON q.id = l.queue),
+    FROM lane_ l),
 o AS MATERIALIZED (
     SELECT array_agg(z.id) AS policies, array_agg(z.retry) AS retries
     FROM (SELECT DISTINCT x.policy FROM x) y JOIN $schema$.policy z ON z.id = y.policy)

@@ -25,8 +25,13 @@ m AS MATERIALIZED (
 h AS MATERIALIZED (
     SELECT priority, array_agg(id) AS lanes, array_agg(mark) AS marks FROM m GROUP BY priority ORDER BY priority DESC),
 c AS MATERIALIZED (
-    -- How many of the first $5 wait in each lane. Read without locks: what is not taken must not be kept from others.
-    SELECT f.lane, f.mark, count(*) AS n FROM (
+    -- How many of the first $5 wait in each lane. Read without locks: what is not taken must not be kept from others. Of a
+    -- single lane all may, and nothing is counted: where its positions have no gaps they are among the next numbers.
+    SELECT i.lane, i.mark, $5::bigint AS n, f.pos + $5::int + 500 AS last FROM h CROSS JOIN LATERAL (SELECT h.lanes[1] AS lane, h.marks[1] AS mark) i
+        CROSS JOIN LATERAL (SELECT r.pos FROM $schema$.ready r WHERE r.lane = i.lane AND r.pos > i.mark ORDER BY r.pos LIMIT 1) f
+    WHERE (SELECT count(*) FROM m) = 1
+    UNION ALL
+    SELECT f.lane, f.mark, count(*) AS n, 9223372036854775807 AS last FROM (
         SELECT b.lane, b.mark FROM h CROSS JOIN LATERAL (
             SELECT l.lane, l.mark FROM unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
                 SELECT r.pos FROM (
@@ -36,15 +41,16 @@ c AS MATERIALIZED (
                 ORDER BY r.pos LIMIT $5::int) q
             ORDER BY q.pos LIMIT $5::int) b
         LIMIT $5::int) f
+    WHERE (SELECT count(*) FROM m) > 1
     GROUP BY f.lane, f.mark),
 p AS MATERIALIZED (
     SELECT q.tid FROM c CROSS JOIN LATERAL (
         SELECT r.ctid AS tid FROM $schema$.ready r
-        WHERE r.lane = c.lane AND r.pos > c.mark
+        WHERE r.lane = c.lane AND r.pos > c.mark AND r.pos <= c.last
             AND $passes task$
         ORDER BY r.pos LIMIT c.n FOR UPDATE SKIP LOCKED) q),
 w AS MATERIALIZED (
-    -- Where others are taking all that a lane holds: as many from wherever something is left, by priority. Rows are locked one
+    -- Where others are taking all that a lane holds, or a single lane has gaps: as many from wherever something is left, by priority. Rows are locked one
     -- by one as they are asked for, so no more than these.
     SELECT q.tid FROM h CROSS JOIN LATERAL unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
         SELECT max(f.pos) AS last FROM (
