@@ -16,11 +16,18 @@ constexpr std::int64_t kEpochShift = 946'684'800'000'000;
 constexpr std::size_t kLargest = (std::size_t{1} << 30) - 64;
 
 template <class Unsigned>
-std::string BigEndian(Unsigned value) {
-    std::string bytes(sizeof(Unsigned), '\0');
+void AppendBigEndian(std::string& to, Unsigned value) {
+    char bytes[sizeof(Unsigned)];
     for (std::size_t i = 0; i < sizeof(Unsigned); ++i) {
         bytes[sizeof(Unsigned) - 1 - i] = static_cast<char>(value >> (8 * i) & 0xff);
     }
+    to.append(bytes, sizeof bytes);
+}
+
+template <class Unsigned>
+std::string BigEndian(Unsigned value) {
+    std::string bytes;
+    AppendBigEndian(bytes, value);
     return bytes;
 }
 
@@ -118,7 +125,7 @@ ArrayOf::ArrayOf(unsigned element_type) : element_type_(element_type) {
 }
 
 void ArrayOf::Put32(std::uint32_t value) {
-    elements_ += BigEndian(value);
+    AppendBigEndian(elements_, value);
 }
 
 void ArrayOf::Element(std::string_view bytes) {
@@ -127,14 +134,21 @@ void ArrayOf::Element(std::string_view bytes) {
     ++count_;
 }
 
+template <class Unsigned>
+void ArrayOf::Number(Unsigned value) {
+    Put32(sizeof value);
+    AppendBigEndian(elements_, value);
+    ++count_;
+}
+
 ArrayOf& ArrayOf::Int(std::int64_t value) {
     if (element_type_ == oid::kInt8) {
-        Element(BigEndian(static_cast<std::uint64_t>(value)));
+        Number(static_cast<std::uint64_t>(value));
     } else if (element_type_ == oid::kInt4) {
-        Element(BigEndian(static_cast<std::uint32_t>(value)));
+        Number(static_cast<std::uint32_t>(value));
     } else {
         CHECK(element_type_ == oid::kInt2);
-        Element(BigEndian(static_cast<std::uint16_t>(value)));
+        Number(static_cast<std::uint16_t>(value));
     }
     return *this;
 }
@@ -163,7 +177,7 @@ ArrayOf& ArrayOf::Uuid(std::uint64_t high, std::uint64_t low) {
 }
 ArrayOf& ArrayOf::Null() {
     Put32(0xffffffffu);
-    has_null_ = true;
+    ++nulls_;
     ++count_;
     return *this;
 }
@@ -172,7 +186,7 @@ void ArrayOf::AddTo(Params& params) {
     std::string bytes;
     bytes.reserve(elements_.size() + 20);
     bytes += BigEndian(static_cast<std::uint32_t>(count_ > 0 ? 1 : 0));  // dimensions
-    bytes += BigEndian(static_cast<std::uint32_t>(has_null_ ? 1 : 0));
+    bytes += BigEndian(static_cast<std::uint32_t>(nulls_ > 0 ? 1 : 0));
     bytes += BigEndian(static_cast<std::uint32_t>(element_type_));
     if (count_ > 0) {
         bytes += BigEndian(static_cast<std::uint32_t>(count_));
@@ -180,6 +194,11 @@ void ArrayOf::AddTo(Params& params) {
     }
     bytes += elements_;
     params.Array(ArrayTypeOf(element_type_), std::move(bytes));
+}
+
+void ArrayOf::AddUnlessNothing(Params& params) {
+    if (count_ > nulls_) return AddTo(params);
+    params.Null(ArrayTypeOf(element_type_));
 }
 
 void AddInts(Params& params, std::span<const std::int64_t> values) {

@@ -82,14 +82,19 @@ public:
 
     // Adds the array to `params`; the builder is used up.
     void AddTo(Params& params);
+    // The same, but NULL where every element is: unnest() beside other lists fills up with NULLs,
+    // and is spared a list.
+    void AddUnlessNothing(Params& params);
 
 private:
     void Put32(std::uint32_t value);
     void Element(std::string_view bytes);
+    template <class Unsigned>
+    void Number(Unsigned value);
 
     unsigned element_type_;
     int count_ = 0;
-    bool has_null_ = false;
+    int nulls_ = 0;
     std::string elements_;
 };
 

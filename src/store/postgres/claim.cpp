@@ -24,54 +24,99 @@ Duration Until(Time due, Time now) {
 
 }  // namespace
 
-// One row of the answer tells what its lanes and policies are.
+LeaseTokens::LeaseTokens(int count, base::Random& random) {
+    for (int i = 0; i * kTasksPerLease < count; ++i) {
+        keys.push_back(static_cast<std::int64_t>(random.Next()));
+    }
+    secrets.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) secrets.push_back(static_cast<std::int64_t>(random.Next() | 1));
+}
+
+LeaseToken LeaseTokens::Of(std::int64_t number) const {
+    auto at = static_cast<std::size_t>(number - 1);
+    return TokenOf(keys.at(at / kTasksPerLease), secrets.at(at));
+}
+
+// The columns of the answer.
+namespace {
+enum Once { kNow, kLanes, kQueues, kTypes, kTenants, kPriorities, kPolicies, kRetries };
+enum Each {
+    kTask = kRetries + 1,
+    kLane,
+    kPosition,
+    kFlags,
+    kNumber,
+    kInput,
+    kParent,
+    kPolicy,
+    kTimeout,
+    kAttempt,
+    kClaimNo,
+    kGeneration,
+    kCrashes,
+    kOrderKey,
+    kOnFailed,
+};
+enum OfTheLook {  // of claim.sql
+    kSessionLive = kOnFailed + 1,
+    kSuspectsWaiting,
+    kNextDue,
+    kDeepLanes,
+    kDeepPositions,
+    kSpecial,
+};
+}  // namespace
+
 void LearnNames(const Rows& rows, bool suspects, Catalog& catalog) {
-    for (int i = 0; i < rows.size(); ++i) {
-        if (rows.IsNull(i, 18)) continue;
-        std::vector<std::int64_t> lanes = rows.Ints(i, 18), tenants = rows.Ints(i, 21),
-                                  priorities = rows.Ints(i, 22), policies = rows.Ints(i, 23);
-        std::vector<std::string> queues = rows.Texts(i, 19), types = rows.Texts(i, 20),
-                                 retries = rows.Texts(i, 24);
-        for (std::size_t k = 0; k < lanes.size(); ++k) {
-            Lane lane{queues[k], types[k], TenantId(tenants[k]), static_cast<int>(priorities[k])};
-            lane.suspect = suspects;
-            catalog.Learn(static_cast<int>(lanes[k]), lane);
-        }
-        for (std::size_t k = 0; k < policies.size(); ++k) {
-            catalog.LearnPolicy(static_cast<int>(policies[k]), retries[k]);
-        }
-        return;
+    if (rows.IsNull(0, kLanes)) return;
+    std::vector<std::int64_t> lanes = rows.Ints(0, kLanes), tenants = rows.Ints(0, kTenants),
+                              priorities = rows.Ints(0, kPriorities),
+                              policies = rows.Ints(0, kPolicies);
+    std::vector<std::string> queues = rows.Texts(0, kQueues), types = rows.Texts(0, kTypes),
+                             retries = rows.Texts(0, kRetries);
+    for (std::size_t k = 0; k < lanes.size(); ++k) {
+        Lane lane{queues[k], types[k], TenantId(tenants[k]), static_cast<int>(priorities[k])};
+        lane.suspect = suspects;
+        catalog.Learn(static_cast<int>(lanes[k]), lane);
+    }
+    for (std::size_t k = 0; k < policies.size(); ++k) {
+        catalog.LearnPolicy(static_cast<int>(policies[k]), retries[k]);
     }
 }
 
-Taken ReadLease(const Rows& rows, int i, int order, Catalog& catalog) {
+Taken ReadLease(const Rows& rows, int i, const LeaseTokens& tokens, Catalog& catalog) {
+    // What nothing is kept of is as it is for a task's first claim.
+    auto number = [&](int column, int first) {
+        return rows.IsNull(i, column) ? first : static_cast<int>(rows.Int(i, column));
+    };
     Taken taken;
-    taken.lane = static_cast<int>(rows.Int(i, 4));
-    taken.position = rows.Int(i, 5);
+    taken.lane = static_cast<int>(rows.Int(i, kLane));
+    taken.position = rows.Int(i, kPosition);
     Lane lane = catalog.LaneOf(taken.lane);
     Lease& lease = taken.lease;
-    lease.task = TaskId(rows.Int(i, 3));
+    const auto flags = static_cast<int>(rows.Int(i, kFlags));
+    lease.task = TaskId(rows.Int(i, kTask));
     lease.tenant = lane.tenant;
-    lease.type = lane.type;
-    lease.queue = lane.queue;
+    lease.type = std::move(lane.type);
+    lease.queue = std::move(lane.queue);
     lease.priority = lane.priority;
-    lease.alone = (rows.Int(i, 6) & kAlone) != 0;
-    lease.stage = StageOf(static_cast<int>(rows.Int(i, 6)));
-    lease.token = TokenOf(rows.Int(i, 7), rows.Int(i, 8));
-    lease.claimed_at = rows.At(i, 9);
-    lease.attempt = static_cast<int>(rows.Int(i, 10));
-    lease.claim_no = static_cast<int>(rows.Int(i, 11));
-    lease.generation = static_cast<int>(rows.Int(i, 12));
-    lease.crash_count = static_cast<int>(rows.Int(i, 13));
-    lease.parent = TaskId(rows.Int(i, 14));
-    lease.retry = catalog.PolicyOf(static_cast<int>(rows.Int(i, 15)));
-    lease.timeout = Duration(rows.Int(i, 16));
-    lease.input = rows.Text(i, 17);
+    lease.alone = (flags & kAlone) != 0;
+    lease.stage = StageOf(flags);
+    lease.token = tokens.Of(rows.Int(i, kNumber));
+    lease.claimed_at = rows.At(0, kNow);
+    lease.attempt = number(kAttempt, 1);
+    lease.claim_no = number(kClaimNo, 1);
+    lease.generation = number(kGeneration, 1);
+    lease.crash_count = number(kCrashes, 0);
+    lease.parent = TaskId(rows.Int(i, kParent));
+    lease.retry = catalog.PolicyOf(static_cast<int>(rows.Int(i, kPolicy)));
+    lease.timeout = Duration(rows.Int(i, kTimeout));
+    lease.input = rows.Text(i, kInput);
     lease.idempotency_key = "task-" + lease.task.ToString();
     lease.placement = PlacementOf(lane.placement);
-    if (!rows.IsNull(i, order)) {
-        lease.placement.order_key = rows.Text(i, order);
-        lease.placement.on_failed_head = static_cast<OnFailedHead>(rows.Int(i, order + 1));
+    if (!rows.IsNull(i, kOrderKey)) {
+        lease.placement.order_key = rows.Text(i, kOrderKey);
+        lease.placement.on_failed_head = static_cast<OnFailedHead>(rows.Int(i, kOnFailed));
     }
     return taken;
 }
@@ -98,23 +143,11 @@ void AddMarks(Params& params, const Marks::Snapshot& marks) {
     AddInts(params, marks.positions);
 }
 
-Params ClaimParams(
-    const ClaimRequest& request,
-    int limit,
-    const Marks::Snapshot& marks,
-    base::Random& random,
-    bool with_marks
-) {
+Params ClaimParams(const ClaimRequest& request, int limit, const LeaseTokens& tokens) {
     Params params = ClaimerParams(request);
     params.Int4(limit);
-    std::vector<std::int64_t> keys, secrets;
-    for (int i = 0; i * kTasksPerLease < limit; ++i) {
-        keys.push_back(static_cast<std::int64_t>(random.Next()));
-    }
-    for (int i = 0; i < limit; ++i) secrets.push_back(static_cast<std::int64_t>(random.Next() | 1));
-    AddInts(params, keys);
-    AddInts(params, secrets);
-    if (with_marks) AddMarks(params, marks);
+    AddInts(params, tokens.keys);
+    AddInts(params, tokens.secrets);
     return params;
 }
 
@@ -184,7 +217,9 @@ bool PostgresStore::ClaimOnce(
     std::vector<Taken>& taken
 ) {
     Params promote = PromoteParams(request, limit);
-    Params claim = ClaimParams(request, limit, marks, random_);
+    const LeaseTokens tokens(limit, random_);
+    Params claim = ClaimParams(request, limit, tokens);
+    AddMarks(claim, marks);
     base::Clock& clock = base::SystemClock();
     base::Instant begun = clock.Now();
     // COMMIT rides along, so there is nothing left for Run to commit.
@@ -197,22 +232,23 @@ bool PostgresStore::ClaimOnce(
     // them.
     base::TestPoint("store_postgres.claimed");
     const Rows& found = rows[1];
-    const bool special = found.Bool(0, 27);
+    const bool special = found.Bool(0, kSpecial);
     special_ = special;
-    bool to_the_end = found.IsNull(0, 25);
-    int took = 0;
-    while (took < found.size() && !found.IsNull(took, 3)) ++took;
+    bool to_the_end = found.IsNull(0, kDeepLanes);
+    const int took = found.size() - 1;
     if (!special) marks_.Looked(marks, begun, clock.Now(), to_the_end && took == limit);
-    reply.session_live = found.Bool(0, 0);
-    reply.suspects_waiting = found.Bool(0, 1);
+    reply.session_live = found.Bool(0, kSessionLive);
+    reply.suspects_waiting = found.Bool(0, kSuspectsWaiting);
     reply.next_due.reset();
-    if (!found.IsNull(0, 2)) reply.next_due = Until(found.At(0, 2), found.At(0, 9));
-    if (!to_the_end && SkipPassed(found.Ints(0, 25), found.Ints(0, 26))) {
+    if (!found.IsNull(0, kNextDue)) {
+        reply.next_due = Until(found.At(0, kNextDue), found.At(0, kNow));
+    }
+    if (!to_the_end && SkipPassed(found.Ints(0, kDeepLanes), found.Ints(0, kDeepPositions))) {
         reply.next_due = Duration::zero();
     }
     LearnNames(found, request.suspect, catalog_);
-    for (int i = 0; i < took; ++i) {
-        taken.push_back(ReadLease(found, i, 28, catalog_));
+    for (int i = 1; i <= took; ++i) {
+        taken.push_back(ReadLease(found, i, tokens, catalog_));
         marks_.Advance(taken.back().lane, taken.back().position);
     }
     // After the above: what has become due may lie below what was taken.

@@ -280,13 +280,15 @@ void PostgresStore::TakePlanned(
             return planned.book.ids.contains(need.resource);
         }));
     }
-    Params params = ClaimParams(request, static_cast<int>(plan.picks.size()), {}, random_, false);
+    const auto count = static_cast<int>(plan.picks.size());
+    const LeaseTokens tokens(count, random_);
+    Params params = ClaimParams(request, count, tokens);
     for (ArrayOf* column : {&lane, &position, &holds}) column->AddTo(params);
     Rows rows = transaction.Query(db_.sql.claim_picked, params);
     LearnNames(rows, request.suspect, catalog_);
     ArrayOf task(oid::kInt8), resource(oid::kInt4), units(oid::kInt4);
-    for (int i = 0; i < rows.size(); ++i) {
-        taken.push_back(ReadLease(rows, i, 25, catalog_));
+    for (int i = 1; i < rows.size(); ++i) {
+        taken.push_back(ReadLease(rows, i, tokens, catalog_));
         const Taken& one = taken.back();
         const WaitingLine& line = planned.lines[line_of.at({one.lane, one.position})];
         for (const Need& need : book.Take(one.lease.task, line.needs, planned.now)) {

@@ -1,6 +1,7 @@
 // The answer of a claim.
 #pragma once
 
+#include "base/random.h"
 #include "store/postgres/catalog.h"
 #include "store/store.h"
 
@@ -14,8 +15,17 @@ struct Taken {
 
 // What promote.sql answers: where it put something.
 std::vector<std::pair<int, std::int64_t>> PlacesOf(const Rows& promoted);
+
+// The tokens that a claim hands out, in order: one key for so many tasks, a secret for each.
+struct LeaseTokens {
+    LeaseTokens(int count, base::Random& random);
+    LeaseToken Of(std::int64_t number) const;  // 1 is the first
+
+    std::vector<std::int64_t> keys, secrets;
+};
+
+// The answer: a row of what is said once, and one for each task.
 void LearnNames(const Rows& rows, bool suspects, Catalog& catalog);
-// `order`: the column of its order key.
-Taken ReadLease(const Rows& rows, int i, int order, Catalog& catalog);
+Taken ReadLease(const Rows& rows, int i, const LeaseTokens& tokens, Catalog& catalog);
 
 }  // namespace stint::store::pg

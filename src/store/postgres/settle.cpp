@@ -356,24 +356,21 @@ void PostgresStore::SettleComplete(
     ArrayOf task(oid::kInt8), key(oid::kInt8), secret(oid::kInt8), period(oid::kInt4),
         output(oid::kText), warning(oid::kBool), code(oid::kInt4), tail(oid::kText);
     std::vector<std::int64_t> keys;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> index;  // by task and key
     for (std::size_t i : which) {
         const Settlement& settlement = settlements[i];
-        index[{settlement.task.value(), KeyOf(settlement.token)}] = i;
         keys.push_back(KeyOf(settlement.token));
         task.Int(settlement.task.value());
         key.Int(KeyOf(settlement.token));
         secret.Int(SecretOf(settlement.token));
         period.Int(catalog_.PeriodOf(settlement.task));
         output.TextOrNull(settlement.output);
-        warning.Bool(settlement.warning);
+        settlement.warning ? warning.Bool(true) : warning.Null();
         settlement.exit_code ? code.Int(*settlement.exit_code) : code.Null();
         tail.TextOrNull(base::CleanText(settlement.stderr_tail, limits::kStderrTail));
     }
     Params params;
-    for (ArrayOf* column : {&task, &key, &secret, &period, &output, &warning, &code, &tail}) {
-        column->AddTo(params);
-    }
+    for (ArrayOf* column : {&task, &key, &secret, &period}) column->AddTo(params);
+    for (ArrayOf* column : {&output, &warning, &code, &tail}) column->AddUnlessNothing(params);
     AddInts(params, Sorted(keys));
     std::vector<postgres::Command> commands = {{&db_.sql.complete, &params}};
     Params held;
@@ -385,15 +382,19 @@ void PostgresStore::SettleComplete(
     }
     std::vector<Rows> answers = transaction.Batch(commands, false);
     if (release) completed.freed = std::move(answers[1]);
-    const Rows& rows = answers[0];
-    for (int i = 0; i < rows.size(); ++i) {
-        std::size_t of = index.at({rows.Int(i, 0), rows.Int(i, 1)});
-        const TaskId done = settlements[of].task;
-        replies[of] = {SettleReply::Kind::kAccepted, State::kComplete};
-        if (rows.Bool(i, 2)) completed.waited_for[done] = State::kComplete;
-        if (rows.Bool(i, 3)) completed.released[done] = AttemptEnd::kComplete;
-        if (rows.Bool(i, 4)) completed.ordered[done] = State::kComplete;
-    }
+    auto places = [&](int column) {
+        std::vector<std::size_t> found;
+        if (answers[0].IsNull(0, column)) return found;
+        for (std::int64_t place : answers[0].Ints(0, column)) {
+            found.push_back(which[static_cast<std::size_t>(place - 1)]);
+        }
+        return found;
+    };
+    auto task_at = [&](std::size_t i) { return settlements[i].task; };
+    for (std::size_t i : places(0)) replies[i] = {SettleReply::Kind::kAccepted, State::kComplete};
+    for (std::size_t i : places(1)) completed.waited_for[task_at(i)] = State::kComplete;
+    for (std::size_t i : places(2)) completed.released[task_at(i)] = AttemptEnd::kComplete;
+    for (std::size_t i : places(3)) completed.ordered[task_at(i)] = State::kComplete;
 }
 
 SettleReply PostgresStore::SettleOne(

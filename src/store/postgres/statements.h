@@ -2,7 +2,7 @@
 // statements step by step.
 #pragma once
 
-#include "base/random.h"
+#include "store/postgres/claim_rows.h"
 #include "store/postgres/db.h"
 #include "store/postgres/marks.h"
 
@@ -15,12 +15,7 @@ Params PromoteParams(const ClaimRequest& request, int limit);
 void AddMarks(Params& params, const Marks::Snapshot& marks);
 // `ahead`: what other services would find until then is asked too; zero = not.
 Params IdleParams(const ClaimRequest& request, const Marks::Snapshot& marks, Duration ahead);
-Params ClaimParams(
-    const ClaimRequest& request,
-    int limit,
-    const Marks::Snapshot& marks,
-    base::Random& random,
-    bool with_marks = true
-);
+// claim.sql has marks behind these.
+Params ClaimParams(const ClaimRequest& request, int limit, const LeaseTokens& tokens);
 
 }  // namespace stint::store::pg

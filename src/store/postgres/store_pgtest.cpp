@@ -56,6 +56,12 @@ protected:
         task.type = "t";
         return store_->Submit({&task, 1}).at(0).id;
     }
+    static Params ClaimOf(const ClaimRequest& request, int limit) {
+        Params params =
+            pg::ClaimParams(request, limit, pg::LeaseTokens(limit, base::SystemRandom()));
+        pg::AddMarks(params, {});
+        return params;
+    }
     std::vector<Lease> Claim(Store& store, int limit = 1) {
         return store.Claim({.session = session_, .limit = limit, .types = {"t"}}).leases;
     }
@@ -705,7 +711,7 @@ TEST_F(PostgresStoreTest, AClaimDoesNotWadeThroughWhatIsOverItsDeadline) {
     pg::Sql sql(schema_->name());
     Rows plan = mine->Query(
         Statement{"", "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) " + sql.claim.sql},
-        pg::ClaimParams(request, 1, {}, base::SystemRandom()),
+        ClaimOf(request, 1),
         Commits::kNo
     );
     mine->Script("ROLLBACK");
@@ -774,8 +780,7 @@ protected:
         claimer_->Script("BEGIN");
         pg::Sql sql(schema_->name());
         ClaimRequest request{.session = session_, .limit = limit, .types = {"t"}};
-        Params params = pg::ClaimParams(request, limit, {}, base::SystemRandom());
-        claimer_->Query(Statement{"", sql.claim.sql}, params, Commits::kNo);
+        claimer_->Query(Statement{"", sql.claim.sql}, ClaimOf(request, limit), Commits::kNo);
     }
     std::unique_ptr<Connection> claimer_;
 };

@@ -93,25 +93,13 @@ Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {
         revisions[task.type] = one.revision;
     }
     Params params;
+    for (ArrayOf* column : {&id, &lane, &policy, &flags, &mask}) column->AddTo(params);
     for (ArrayOf* column :
-         {&id,
-          &lane,
-          &policy,
-          &flags,
-          &mask,
-          &timeout,
-          &parent,
-          &delay,
-          &run_at,
-          &start_by,
-          &tags,
-          &unique,
-          &idem,
-          &debounce,
-          &input,
-          &actor}) {
-        column->AddTo(params);
+         {&timeout, &parent, &delay, &run_at, &start_by, &tags, &unique, &idem, &debounce}) {
+        column->AddUnlessNothing(params);
     }
+    input.AddTo(params);
+    actor.AddUnlessNothing(params);
     ArrayOf type(oid::kText), revision(oid::kInt4);
     for (const auto& [name, number] : revisions) {
         type.Text(name);
@@ -408,15 +396,18 @@ bool Submission::StorePiece(std::span<const Incoming> piece, bool caps_checked) 
                          : transaction_.Query(sql_.submit_plain, params);
     if (rows.Bool(0, 0)) throw OutdatedTypes();
     if (rows.Bool(0, 1)) return false;
-    CHECK(rows.size() == static_cast<int>(piece.size()));
-    for (int i = 0; i < rows.size(); ++i) {
-        const Incoming& one = piece[static_cast<std::size_t>(i)];
-        CHECK(rows.Int(i, 2) == one.id.value());
+    CHECK(rows.Int(0, 2) == static_cast<std::int64_t>(piece.size()));
+    for (const Incoming& one : piece) {
         SubmitReply& reply = replies_[one.index];
         reply.kind = Kind::kCreated;
         reply.id = one.id;
         reply.queue = one.resolved.queue;
-        reply.due_now = rows.Bool(i, 3);
+        reply.due_now = true;
+    }
+    if (!rows.IsNull(0, 3)) {
+        for (std::int64_t place : rows.Ints(0, 3)) {
+            replies_[piece[static_cast<std::size_t>(place - 1)].index].due_now = false;
+        }
     }
     return true;
 }

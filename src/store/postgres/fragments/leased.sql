@@ -9,8 +9,7 @@ r AS (SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, 
 x AS MATERIALIZED (
     SELECT r.task, r.lane, r.pos, r.flags, r.rn,
         v.input, v.parent, v.policy, v.timeout_ms,
-        coalesce(y.attempt, 0) + 1 AS attempt, coalesce(y.claim_no, 0) + 1 AS claim_no, coalesce(y.generation, 1) AS generation,
-        coalesce(y.crash_count, 0) AS crash_count, coalesce(y.state, 0) AS from_state, k.key AS order_key, k.on_failed
+        y.attempt + 1 AS attempt, y.claim_no + 1 AS claim_no, y.generation, y.crash_count, y.state AS from_state, k.key AS order_key, k.on_failed
     -- Full joins, because those are never done by comparing each with each, whatever the planner believes of how many rows
     -- there are. Each row of r has one of v.
     FROM r JOIN $row live v r.task$ FULL JOIN past_ y ON y.task = r.task FULL JOIN ordered_ k ON k.task = r.task
@@ -21,7 +20,7 @@ b AS (
         array_agg(x.task), array_agg(($7::bigint[])[x.rn]), array_agg(x.flags::smallint)
     FROM x, n GROUP BY (x.rn - 1) / 256, n.t),
 e AS MATERIALIZED (
-    SELECT l.tenant, x.attempt, x.generation, x.from_state, (x.rn - 1) / 256 AS chunk,
+    SELECT l.tenant, coalesce(x.attempt, 1) AS attempt, coalesce(x.generation, 1) AS generation, coalesce(x.from_state, 0) AS from_state, (x.rn - 1) / 256 AS chunk,
         array_agg(x.task) AS ids, min(x.task) AS low, max(x.task) AS high
     FROM x FULL JOIN lane_ l ON l.id = x.lane WHERE coalesce(x.task, 0) <> 0 GROUP BY 1, 2, 3, 4, 5),
 f AS MATERIALIZED (SELECT e.*, nextval('$schema$.audit_seq') AS seq FROM e),

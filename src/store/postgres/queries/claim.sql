@@ -50,13 +50,15 @@ p AS MATERIALIZED (
             AND $passes task$
         ORDER BY r.pos LIMIT c.n FOR UPDATE SKIP LOCKED) q),
 w AS MATERIALIZED (
-    -- Where others are taking all that a lane holds, or a single lane has gaps: as many from wherever something is left, by priority. Rows are locked one
-    -- by one as they are asked for, so no more than these.
+    -- Where others are taking all that a lane holds, or a single lane has gaps: as many from wherever something is left, by
+    -- priority; of a single lane, behind what was looked at. Rows are locked one by one as they are asked for, so no more than
+    -- these.
     SELECT q.tid FROM h CROSS JOIN LATERAL unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
+        SELECT CASE WHEN (SELECT count(*) FROM m) = 1 THEN (SELECT c.last FROM c) ELSE l.mark END AS mark) b CROSS JOIN LATERAL (
         SELECT max(f.pos) AS last FROM (
-            SELECT r.pos FROM $schema$.ready r WHERE r.lane = l.lane AND r.pos > l.mark ORDER BY r.pos LIMIT $5::int + 500) f) t CROSS JOIN LATERAL (
+            SELECT r.pos FROM $schema$.ready r WHERE r.lane = l.lane AND r.pos > b.mark ORDER BY r.pos LIMIT $5::int + 500) f) t CROSS JOIN LATERAL (
         SELECT r.ctid AS tid FROM $schema$.ready r
-        WHERE r.lane = l.lane AND r.pos > l.mark AND r.pos <= t.last AND NOT (r.ctid IN (SELECT tid FROM p))
+        WHERE r.lane = l.lane AND r.pos > b.mark AND r.pos <= t.last AND NOT (r.ctid IN (SELECT tid FROM p))
             AND $passes task$
         ORDER BY r.pos LIMIT $5::int FOR UPDATE SKIP LOCKED) q
     LIMIT $5::int - (SELECT count(*) FROM p)),
@@ -68,7 +70,12 @@ k AS MATERIALIZED (
     SELECT array_agg(m.id) AS lanes, array_agg(f.pos) AS positions FROM m CROSS JOIN LATERAL (
         SELECT r.pos FROM $schema$.ready r WHERE r.lane = m.id AND r.pos > m.mark ORDER BY r.pos OFFSET $5::int + 499 LIMIT 1) f
     WHERE (SELECT count(*) FROM x) < $5::int)
-SELECT EXISTS (SELECT FROM s) AS session_live,
+-- First a row of what is said once, then the tasks.
+SELECT n.t, d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries,
+    NULL::bigint AS task, NULL::int AS lane, NULL::bigint AS pos, NULL::int AS flags, NULL::bigint AS rn, NULL::text AS input, NULL::bigint AS parent,
+    NULL::int AS policy, NULL::bigint AS timeout_ms, NULL::int AS attempt, NULL::int AS claim_no, NULL::int AS generation, NULL::int AS crash_count,
+    NULL::text AS order_key, NULL::smallint AS on_failed,
+    EXISTS (SELECT FROM s) AS session_live,
     EXISTS (SELECT FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
             WHERE l.suspect AND $passes lane$
                 AND EXISTS (SELECT FROM $schema$.ready r WHERE r.lane = l.id OFFSET 0)) AS suspects_waiting,
@@ -76,8 +83,9 @@ SELECT EXISTS (SELECT FROM s) AS session_live,
         SELECT nullif(min(w.due), 'infinity') FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue CROSS JOIN LATERAL (
             SELECT r.due FROM $schema$.later r WHERE r.lane = l.id AND NOT $passes due$ ORDER BY r.due LIMIT 1) w
         WHERE $passes lane$ AND $passes alone$) END AS next_due,
-    x.task, x.lane, x.pos, x.flags, ($6::bigint[])[(x.rn - 1) / 256 + 1] AS key,
-    ($7::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
-    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries, k.lanes, k.positions, (SELECT special FROM y),
-    x.order_key, x.on_failed
-FROM n LEFT JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1 LEFT JOIN k ON true
+    k.lanes, k.positions, (SELECT special FROM y) AS special
+FROM n CROSS JOIN d CROSS JOIN o CROSS JOIN k
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, x.task, x.lane, x.pos, x.flags, x.rn, x.input, x.parent, x.policy, x.timeout_ms,
+    x.attempt, x.claim_no, x.generation, x.crash_count, x.order_key, x.on_failed, NULL, NULL, NULL, NULL, NULL, NULL
+FROM x

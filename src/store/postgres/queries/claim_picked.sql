@@ -9,9 +9,13 @@ g AS (
     DELETE FROM $schema$.ready z USING p WHERE z.ctid = p.tid AND z.ctid = ANY (ARRAY(SELECT tid FROM p))
     RETURNING z.task, z.lane, z.pos, z.flags | p.holds::int * 2048 AS flags),
 $leased$
-SELECT true, false, NULL::timestamptz,
-    x.task, x.lane, x.pos, x.flags, ($6::bigint[])[(x.rn - 1) / 256 + 1] AS key,
-    ($7::bigint[])[x.rn] AS secret, n.t, x.attempt, x.claim_no, x.generation, x.crash_count, x.parent, x.policy, x.timeout_ms, x.input,
-    d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries, x.order_key, x.on_failed
-FROM n JOIN x ON true LEFT JOIN d ON x.rn = 1 LEFT JOIN o ON x.rn = 1
+SELECT n.t, d.lanes, d.queues, d.types, d.tenants, d.priorities, o.policies, o.retries,
+    NULL::bigint AS task, NULL::int AS lane, NULL::bigint AS pos, NULL::int AS flags, NULL::bigint AS rn, NULL::text AS input, NULL::bigint AS parent,
+    NULL::int AS policy, NULL::bigint AS timeout_ms, NULL::int AS attempt, NULL::int AS claim_no, NULL::int AS generation, NULL::int AS crash_count,
+    NULL::text AS order_key, NULL::smallint AS on_failed
+FROM n CROSS JOIN d CROSS JOIN o
 WHERE ($2::text[] IS NOT NULL OR $3::text[] IS NOT NULL OR $5::int IS NOT NULL)
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, x.task, x.lane, x.pos, x.flags, x.rn, x.input, x.parent, x.policy, x.timeout_ms,
+    x.attempt, x.claim_no, x.generation, x.crash_count, x.order_key, x.on_failed
+FROM x

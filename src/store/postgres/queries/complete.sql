@@ -1,4 +1,4 @@
--- Success, the common ending: leaves the lease, moves to history, one audit row per batch. An id that is missing in the
+-- Success, the common ending: leaves the lease, moves to history, one audit row per batch. What is missing in the
 -- answer is not held with that token. The leases were locked by an earlier statement: what others did to them, and what else
 -- they wrote meanwhile, is seen here.
 -- $1 task, $2 key, $3 secret, $4 period, $5 output, $6 warning, $7 exit_code, $8 stderr_tail; $9 the distinct keys, sorted
@@ -7,13 +7,15 @@ l AS MATERIALIZED (
     SELECT e.*, (SELECT s.node FROM $schema$.session s WHERE s.id = e.session) AS node
     FROM $schema$.lease e WHERE e.key = ANY ($9::bigint[]) ORDER BY e.key FOR UPDATE),
 x AS MATERIALIZED (
-    SELECT u.* FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::int[], $5::text[], $6::boolean[], $7::int[], $8::text[])
-        u(task, key, secret, period, output, warning, exit_code, stderr_tail)
+    SELECT u.task, u.ord, ($2::bigint[])[u.ord] AS key, ($3::bigint[])[u.ord] AS secret, ($4::int[])[u.ord] AS period, u.output, u.warning,
+        u.exit_code, u.stderr_tail
+    -- The last four are not sent when they hold nothing.
+    FROM unnest($1::bigint[], $5::text[], $6::boolean[], $7::int[], $8::text[]) WITH ORDINALITY u(task, output, warning, exit_code, stderr_tail, ord)
     -- One with items in error is no plain success: left out, as one that is not held.
     WHERE NOT ((SELECT EXISTS (SELECT FROM $schema$.task_result))
         AND coalesce((SELECT r.errors > 0 FROM $schema$.task_result r WHERE r.task = u.task), false))),
 h AS MATERIALIZED (
-    SELECT u.task, x.task IS NOT NULL AS mine, u.flags, l.key, u.secret, l.session, l.node, l.started_at, x.period, x.output, x.warning,
+    SELECT u.task, x.task IS NOT NULL AS mine, u.flags, l.key, u.secret, l.session, l.node, l.started_at, x.ord, x.period, x.output, x.warning,
         x.exit_code, x.stderr_tail
     FROM l CROSS JOIN LATERAL unnest(l.ids, l.secrets, l.flags) u(task, secret, flags)
     LEFT JOIN x ON x.task = u.task AND x.key = l.key AND x.secret = u.secret),
@@ -47,7 +49,7 @@ i AS (
         idem_key, debounce_key, input, output, stderr_tail)
     SELECT h.period * 16 + c.class, v.id, v.pos, v.created_at, v.due_at, (SELECT t FROM n), h.started_at, v.lane, v.policy, (v.flags | (h.flags & 4))::smallint,
         v.explicit, 4, 1, coalesce(b.attempt, 0) + 1, coalesce(b.claim_no, 0) + 1, coalesce(b.generation, 1), coalesce(b.crash_count, 0), h.key,
-        h.secret, h.session, h.node, h.warning, (h.flags & 64) <> 0, h.exit_code, v.timeout_ms, v.parent, v.start_by, v.tags, v.unique_key,
+        h.secret, h.session, h.node, coalesce(h.warning, false), (h.flags & 64) <> 0, h.exit_code, v.timeout_ms, v.parent, v.start_by, v.tags, v.unique_key,
         v.idem_key, v.debounce_key, v.input, h.output, h.stderr_tail
     FROM v FULL JOIN (SELECT * FROM h WHERE mine) h ON h.task = v.id FULL JOIN c ON c.id = v.lane FULL JOIN b ON b.task = v.id
     WHERE coalesce(v.id, 0) <> 0
@@ -65,5 +67,8 @@ a AS (
     FROM n, (SELECT c.tenant, i.attempt, i.generation, i.session, int8range(min(i.id), max(i.id), '[]') AS span, array_agg(i.id) AS ids
              FROM i FULL JOIN c ON c.id = i.lane WHERE coalesce(i.id, 0) <> 0
              GROUP BY c.tenant, i.attempt, i.generation, i.session, i.id % ((cardinality($1::bigint[]) + 499) / 500)) o)
--- The flag as it was when the row was deleted: others may have begun to wait for the task after the leases were read.
-SELECT task, key, task IN (SELECT id FROM i WHERE (flags & 128) <> 0), (flags & 2048) <> 0, (flags & 4096) <> 0 FROM h WHERE mine
+-- Which of them are done, by their places in $1, and of these: somebody waits for it, as the row said when it was deleted
+-- (others may have begun to after the leases were read); it held resources; it was the head of an order key.
+SELECT array_agg(ord), array_agg(ord) FILTER (WHERE task IN (SELECT id FROM i WHERE (flags & 128) <> 0)),
+    array_agg(ord) FILTER (WHERE (flags & 2048) <> 0), array_agg(ord) FILTER (WHERE (flags & 4096) <> 0)
+FROM h WHERE mine
