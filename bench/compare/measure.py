@@ -68,7 +68,7 @@ class Ours:
         return plan.OURS_TUNED if self.tuned else {}
 
     def slots(self):
-        return {"slots": plan.OURS_TUNED["slots"]} if self.tuned else {}
+        return {k: v for k, v in self.workers().items() if k == "slots"}
 
     def drain(self, case):
         return self.bench("drain", 300, tasks=self.sizes["tasks"], processes=number_in(case), **self.workers())

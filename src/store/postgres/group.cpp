@@ -11,105 +11,142 @@ constexpr std::size_t kTasksAtOnce = 1'000;
 // How long a leader waits for others, and how fast it forgets how many there were.
 constexpr auto kGatherFor = std::chrono::microseconds{150};
 constexpr double kForget = 0.95;
-// A batch of this size is worth a transaction of its own.
+// So many tasks are worth a transaction of their own.
 constexpr std::size_t kLarge = 100;
+// A transaction that takes so long may take longer still: those who come then do not wait for it.
+constexpr auto kLate = std::chrono::milliseconds{20};
 
 // Each gets an exception of its own: callers on other threads may look at theirs as long as they
 // like.
 template <class Requests, class Error>
 void FailEach(const Requests& group, const Error& error) {
-    for (auto* request : group) request->failure = std::make_exception_ptr(Error(error.what()));
+    for (const auto& request : group) request->failure = std::make_exception_ptr(Error(error.what()));
 }
 
 }  // namespace
 
+void GroupSubmit::Request::Tell(State news) {
+    std::lock_guard guard(mutex_);
+    state_ = news;
+    told_.notify_one();
+}
+
+GroupSubmit::Request::State GroupSubmit::Request::Hear() {
+    std::unique_lock lock(mutex_);
+    told_.wait(lock, [&] { return state_ != State::kWaits; });
+    return state_;
+}
+
 std::vector<SubmitReply> GroupSubmit::Submit(std::span<const NewTask> tasks) {
     if (tasks.size() >= kLarge) return work_(tasks);
-    Request mine;
-    mine.tasks = tasks;
-    std::unique_lock lock(mutex_);
-    line_.push_back(&mine);
-    usual_ = std::max(usual_, static_cast<double>(++inside_));
-    if (gathering_) gathered_.notify_one();
-    base::TestPoint("store_postgres.lined_up");
-    while (!mine.done) {
-        if (!MayLead()) {
-            mine.wake.wait(lock, [&] { return mine.done || MayLead(); });
-            continue;
-        }
-        Gather(lock);
-        std::vector<Request*> group = TakeGroup();
-        ++leading_;
-        CallNext();  // what did not fit
-        lock.unlock();
-        Lead(group);
-        lock.lock();
-        --leading_;
-        for (Request* request : group) {
-            request->done = true;
-            // Under the lock: who sees that it is done takes the request away.
-            if (request != &mine) request->wake.notify_one();
-        }
-        CallNext();
+    auto mine = std::make_shared<Request>();
+    mine->tasks = tasks;
+    RequestPtr leader;
+    {
+        std::lock_guard guard(mutex_);
+        line_.push_back(mine);
+        tasks_in_line_ += tasks.size();
+        usual_ = std::max(usual_, static_cast<double>(++inside_));
+        if (wanted_ > 0 && line_.size() >= wanted_) gathered_.notify_one();
+        leader = Appoint();
     }
-    --inside_;
+    base::TestPoint("store_postgres.lined_up");
+    if (leader) leader->Tell(Request::State::kLeads);
+    // Whoever leads is the first in line, and so in the group that it takes.
+    if (mine->Hear() == Request::State::kLeads) LeadOnce();
+    {
+        std::lock_guard guard(mutex_);
+        --inside_;
+    }
+    if (mine->failure) std::rethrow_exception(mine->failure);
+    return std::move(mine->replies);
+}
+
+GroupSubmit::RequestPtr GroupSubmit::Appoint() {
+    if (line_.empty() || choosing_ || leading_ >= leaders_) return nullptr;
+    if (leading_ > 0 && !SecondIsWorthIt()) return nullptr;
+    ++leading_;
+    choosing_ = true;
+    led_since_ = base::SystemClock().Now();
+    return line_.front();
+}
+
+bool GroupSubmit::SecondIsWorthIt() const {
+    if (tasks_in_line_ >= kLarge) return true;
+    auto late = std::max<base::Instant::duration>(kLate, 4 * trip_);
+    return base::SystemClock().Now() - led_since_ > late;
+}
+
+void GroupSubmit::LeadOnce() {
+    std::unique_lock lock(mutex_);
+    Gather(lock);
+    std::vector<RequestPtr> group = TakeGroup();
+    choosing_ = false;
+    RequestPtr second = Appoint();  // for what did not fit
     lock.unlock();
-    if (mine.failure) std::rethrow_exception(mine.failure);
-    return std::move(mine.replies);
+    if (second) second->Tell(Request::State::kLeads);
+
+    const base::Instant begun = base::SystemClock().Now();
+    SubmitAll(group);
+
+    lock.lock();
+    --leading_;
+    trip_ += (base::SystemClock().Now() - begun - trip_) / 4;
+    RequestPtr next = Appoint();
+    lock.unlock();
+    if (next) next->Tell(Request::State::kLeads);
+    for (const RequestPtr& request : group) request->Tell(Request::State::kDone);
 }
 
 void GroupSubmit::Gather(std::unique_lock<std::mutex>& lock) {
-    auto wanted = static_cast<std::size_t>(usual_ / leaders_);
+    wanted_ = static_cast<std::size_t>(usual_);
     usual_ *= kForget;
-    if (line_.size() >= wanted) return;
-    gathering_ = true;
-    gathered_.wait_for(lock, kGatherFor, [&] { return line_.size() >= wanted; });
-    gathering_ = false;
+    if (line_.size() < wanted_) {
+        gathered_.wait_for(lock, kGatherFor, [&] { return line_.size() >= wanted_; });
+    }
+    wanted_ = 0;
 }
 
-void GroupSubmit::CallNext() {
-    if (MayLead()) line_.front()->wake.notify_one();
-}
-
-std::vector<GroupSubmit::Request*> GroupSubmit::TakeGroup() {
-    std::vector<Request*> group;
+std::vector<GroupSubmit::RequestPtr> GroupSubmit::TakeGroup() {
+    std::vector<RequestPtr> group;
     std::size_t tasks = 0, bytes = 0;
     while (!line_.empty()) {
-        Request* next = line_.front();
+        const RequestPtr& next = line_.front();
         tasks += next->tasks.size();
         for (const NewTask& task : next->tasks) bytes += task.input.size();
         bool fits = tasks <= kTasksAtOnce && bytes <= model::limits::kGroupBytes;
         if (!group.empty() && !fits) break;
+        tasks_in_line_ -= next->tasks.size();
         group.push_back(next);
         line_.pop_front();
     }
     return group;
 }
 
-void GroupSubmit::Lead(const std::vector<Request*>& group) {
+void GroupSubmit::SubmitAll(const std::vector<RequestPtr>& group) {
     if (group.size() == 1) return Alone(*group.front());
     std::vector<NewTask> all;
-    for (const Request* request : group) {
+    for (const RequestPtr& request : group) {
         all.insert(all.end(), request->tasks.begin(), request->tasks.end());
     }
     try {
         std::vector<SubmitReply> replies = work_(all);
         auto next = std::make_move_iterator(replies.begin());
-        for (Request* request : group) {
+        for (const RequestPtr& request : group) {
             auto end = next + static_cast<std::ptrdiff_t>(request->tasks.size());
             request->replies.assign(next, end);
             next = end;
         }
     } catch (const LockHeld&) {
         // By whom only some of them are to wait for.
-        for (Request* request : group) Alone(*request);
+        for (const RequestPtr& request : group) Alone(*request);
     } catch (const Unavailable& error) {
         FailEach(group, error);
     } catch (const CommitUnknown& error) {
         FailEach(group, error);
     } catch (const std::exception&) {
         // Nothing was stored, and only one of them may be to blame.
-        for (Request* request : group) Alone(*request);
+        for (const RequestPtr& request : group) Alone(*request);
     }
 }
 

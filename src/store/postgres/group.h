@@ -12,10 +12,12 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
 #include "store/store.h"
 
 namespace stint::store::pg {
@@ -24,38 +26,58 @@ class GroupSubmit {
 public:
     using Work = std::function<std::vector<SubmitReply>(std::span<const NewTask>)>;
 
-    // `work` submits a batch in one transaction. `leaders` of them may be on their way at once.
+    // `work` submits a batch in one transaction. `leaders` of them may be on their way at once; more
+    // than one only if much waits, or the one that is on its way takes far longer than usual: two
+    // half groups cost nearly twice as much as a whole one, and wait for the disk one after the
+    // other.
     GroupSubmit(Work work, int leaders) : work_(std::move(work)), leaders_(leaders) {}
 
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks);
 
 private:
+    // Of one caller, which sleeps on a lock of its own: those that are done at the same time do not
+    // wake up to wait for each other.
     struct Request {
+        enum class State : std::uint8_t { kWaits, kLeads, kDone };
+        void Tell(State news);
+        State Hear();  // sleeps until there is news
+
         std::span<const NewTask> tasks;
         std::vector<SubmitReply> replies;
         std::exception_ptr failure;
-        bool done = false;
-        std::condition_variable wake;  // of its caller alone: the others have nothing to do
+
+    private:
+        std::mutex mutex_;
+        std::condition_variable told_;
+        State state_ = State::kWaits;  // guarded by mutex_
     };
-    // Takes from the front of the line what fits one transaction. The caller holds the lock.
-    std::vector<Request*> TakeGroup();
-    bool MayLead() const { return leading_ < leaders_ && !gathering_ && !line_.empty(); }
+    using RequestPtr = std::shared_ptr<Request>;
+
+    // The caller holds the lock, as with the next. Null: nobody is to lead now; else it is to be told
+    // that it does.
+    RequestPtr Appoint();
+    bool SecondIsWorthIt() const;
+    // Takes from the front of the line what fits one transaction.
+    std::vector<RequestPtr> TakeGroup();
     // Lets those come who usually do, for a moment.
     void Gather(std::unique_lock<std::mutex>& lock);
-    // Somebody may lead: the first in line is told. The caller holds the lock.
-    void CallNext();
-    void Lead(const std::vector<Request*>& group);
+    void LeadOnce();
+    void SubmitAll(const std::vector<RequestPtr>& group);
     void Alone(Request& request);
 
     const Work work_;
     const int leaders_;
     std::mutex mutex_;
     std::condition_variable gathered_;
-    std::deque<Request*> line_;  // guarded by mutex_, as are the next
+    std::deque<RequestPtr> line_;  // guarded by mutex_, as are the next
+    std::size_t tasks_in_line_ = 0;
     int leading_ = 0;
-    bool gathering_ = false;  // one of those that lead waits for others to come
-    int inside_ = 0;          // callers
-    double usual_ = 0;        // of them, at most, in the last while
+    bool choosing_ = false;            // whoever was appointed has not taken its group yet
+    std::size_t wanted_ = 0;           // by the one that gathers; 0: none does
+    int inside_ = 0;                   // callers
+    double usual_ = 0;                 // of them, at most, in the last while
+    base::Instant led_since_{};        // the last that was appointed
+    base::Instant::duration trip_{0};  // how long one takes, smoothed
 };
 
 }  // namespace stint::store::pg

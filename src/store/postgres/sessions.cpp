@@ -24,8 +24,8 @@ std::vector<std::int64_t> Values(std::span<const TaskId> tasks) {
 
 namespace {
 
-// Two: while one waits for the disk the other fills the next transaction; more would only split
-// them.
+// Two: while one waits for the disk the other fills the next transaction, where there is enough for
+// both; more would only split them.
 constexpr int kLeaders = 2;
 
 }  // namespace

@@ -335,13 +335,13 @@ TEST_P(HeldByAHost, HoldsUpNobodyElse) {
     Make();  // from now on a plain submit has nothing to look up beside its transaction
     auto host = Connect();
     Hold(*host);
-    // The leaders are kept until all others have lined up behind them: those share a transaction.
-    constexpr int kLeaders = 4, kOthers = 12;
-    std::latch leading(2), all_there(kLeaders + kOthers + 1);
+    // The leader is kept until all others have lined up behind it: those share a transaction.
+    constexpr int kLeaders = 1, kOthers = 15;
+    std::latch leading(1), all_there(kLeaders + kOthers + 1);
     std::atomic<int> commits{0};
     Listen([&](std::string_view point) {
         if (point == "store_postgres.lined_up") all_there.count_down();
-        if (point != "store_postgres.before_commit" || commits++ >= 2) return;
+        if (point != "store_postgres.before_commit" || commits++ >= 1) return;
         leading.count_down();
         all_there.wait();
     });

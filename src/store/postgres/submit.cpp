@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/json.h"
@@ -63,12 +64,49 @@ std::string TagsJson(const std::vector<std::string>& tags) {
     return base::JsonList(tags);
 }
 
+namespace {
+
+// One entry says the same of many tasks.
+constexpr std::size_t kTasksPerEntry = 500;
+
+void AddAudit(Params& params, std::span<const Incoming> incoming) {
+    std::map<std::pair<TenantId, std::string_view>, std::vector<std::int64_t>> who;
+    for (const Incoming& one : incoming) {
+        who[{one.task->tenant, one.task->actor}].push_back(one.id.value());
+    }
+    ArrayOf tenant(oid::kInt8), actor(oid::kText), low(oid::kInt8), high(oid::kInt8),
+        first(oid::kInt4), last(oid::kInt4), ids(oid::kInt8);
+    std::int64_t place = 0;
+    for (const auto& [whose, tasks] : who) {
+        for (std::size_t from = 0; from < tasks.size(); from += kTasksPerEntry) {
+            auto entry = std::span(tasks).subspan(from);
+            entry = entry.first(std::min(entry.size(), kTasksPerEntry));
+            auto [lowest, highest] = std::ranges::minmax(entry);
+            tenant.Int(whose.first.value());
+            actor.TextOrNull(whose.second);
+            low.Int(lowest);
+            high.Int(highest);
+            first.Int(place + 1);
+            place += static_cast<std::int64_t>(entry.size());
+            last.Int(place);
+        }
+        if (who.size() == 1) continue;  // they are in the order of the tasks
+        for (std::int64_t id : tasks) ids.Int(id);
+    }
+    tenant.AddTo(params);
+    actor.AddUnlessNothing(params);
+    for (ArrayOf* column : {&low, &high, &first, &last}) column->AddTo(params);
+    ids.AddUnlessNothing(params);
+}
+
+}  // namespace
+
 Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {
     ArrayOf id(oid::kInt8), lane(oid::kInt4), policy(oid::kInt4), flags(oid::kInt2),
         mask(oid::kInt2), timeout(oid::kInt8), parent(oid::kInt8), delay(oid::kInt8),
         run_at(oid::kTimestamptz), start_by(oid::kTimestamptz), tags(oid::kText),
         unique(oid::kText), idem(oid::kText), debounce(oid::kText), input(oid::kText),
-        actor(oid::kText);
+        type(oid::kText), revision(oid::kInt4);
     std::map<std::string, int> revisions;
     for (const Incoming& one : incoming) {
         const NewTask& task = *one.task;
@@ -89,7 +127,6 @@ Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {
         idem.TextOrNull(task.idempotency_key);
         debounce.TextOrNull(task.debounce ? task.debounce->key : std::string());
         input.Text(task.input);
-        actor.TextOrNull(task.actor);
         revisions[task.type] = one.revision;
     }
     Params params;
@@ -99,8 +136,6 @@ Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {
         column->AddUnlessNothing(params);
     }
     input.AddTo(params);
-    actor.AddUnlessNothing(params);
-    ArrayOf type(oid::kText), revision(oid::kInt4);
     for (const auto& [name, number] : revisions) {
         type.Text(name);
         revision.Int(number);
@@ -108,6 +143,7 @@ Params InsertParams(std::span<const Incoming> incoming, bool caps_checked) {
     type.AddTo(params);
     revision.AddTo(params);
     params.Bool(caps_checked);
+    AddAudit(params, incoming);
     return params;
 }
 
@@ -405,8 +441,10 @@ bool Submission::StorePiece(std::span<const Incoming> piece, bool caps_checked) 
         reply.due_now = true;
     }
     if (!rows.IsNull(0, 3)) {
-        for (std::int64_t place : rows.Ints(0, 3)) {
-            replies_[piece[static_cast<std::size_t>(place - 1)].index].due_now = false;
+        std::vector<std::int64_t> later = rows.Ints(0, 3);
+        std::unordered_set<std::int64_t> ids(later.begin(), later.end());
+        for (const Incoming& one : piece) {
+            if (ids.contains(one.id.value())) replies_[one.index].due_now = false;
         }
     }
     return true;
