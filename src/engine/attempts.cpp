@@ -76,8 +76,8 @@ void Attempt::KeepProgress(store::Progress older) {
     if (!progress_) progress_ = std::move(older);
 }
 
-// One executor at a time is woken; it wakes the next if there is more. Short tasks are over before a
-// crowd of threads could be woken, which would only be in each other's way.
+// One executor at a time is woken; it wakes the next if there is more. Short tasks are over before
+// a crowd of threads could be woken, which would only be in each other's way.
 bool AttemptTable::ShouldWake() {
     if (waiting_.empty() || woken_ || sleeping_ == 0) return false;
     woken_ = true;

@@ -171,12 +171,12 @@ private:
     const std::shared_ptr<Aside> aside_;
     std::shared_ptr<Desk> desk_;  // set at start
     mutable std::mutex mutex_;
-    std::condition_variable_any work_;       // something waits for an executor
-    std::condition_variable_any emptied_;    // nothing is held any more
+    std::condition_variable_any work_;                 // something waits for an executor
+    std::condition_variable_any emptied_;              // nothing is held any more
     std::unordered_map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_
     std::deque<AttemptPtr> waiting_;                   // guarded by mutex_
-    int sleeping_ = 0;                                 // guarded by mutex_: executors in WaitForCrew
-    bool woken_ = false;                               // guarded by mutex_: one of them is on its way
+    int sleeping_ = 0;    // guarded by mutex_: executors in WaitForCrew
+    bool woken_ = false;  // guarded by mutex_: one of them is on its way
 };
 
 }  // namespace stint::engine

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <set>
 #include <thread>
 
@@ -34,6 +35,40 @@ TEST(Attempts, WhatHasBegunIsNotForbidden) {
     AttemptPtr given_up = Held();
     EXPECT_TRUE(given_up->Forbid());
     EXPECT_EQ(given_up->Abandon(), Attempt::Abandoned::kUnstarted);
+}
+
+// Executors wake one another; one that is not woken leaves its attempt waiting for ever.
+TEST(Attempts, WhoeverSleepsIsWokenForEachThatWaits) {
+    constexpr int kThreads = 4, kRounds = 300;
+    AttemptTable table;
+    std::atomic<int> inside{0};
+    std::atomic<int> wanted{0};
+    std::vector<std::jthread> takers;
+    for (int i = 0; i < kThreads; ++i) {
+        takers.emplace_back([&](std::stop_token stop) {
+            for (auto crew = table.WaitForCrew(stop); !crew.empty();
+                 crew = table.WaitForCrew(stop)) {
+                // Held until all of the round are inside at once: nobody takes two of them.
+                ++inside;
+                while (inside < wanted && !stop.stop_requested()) std::this_thread::yield();
+                table.Remove(*crew.front());
+            }
+        });
+    }
+    base::Clock& clock = base::SystemClock();
+    for (int round = 0; round < kRounds; ++round) {
+        inside = 0;
+        wanted = 1 + round % kThreads;
+        std::vector<AttemptPtr> attempts;
+        for (int i = 0; i < wanted; ++i) {
+            store::Lease lease;
+            lease.token = base::SystemRandom().MakeId<LeaseToken>();
+            attempts.push_back(std::make_shared<Attempt>(lease, SessionId{}, nullptr));
+        }
+        table.Add(attempts);
+        ASSERT_TRUE(table.WaitEmpty(clock, {}, clock.Now() + std::chrono::seconds{30}))
+            << inside << " of " << wanted << " in round " << round;
+    }
 }
 
 // A lock that is missing shows under ThreadSanitizer, which runs this test too.

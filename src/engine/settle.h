@@ -110,7 +110,7 @@ private:
         Ran ran;
     };
     std::unordered_map<LeaseToken, Trace> traces_;  // guarded by mutex_
-    std::deque<LeaseToken> given_up_traces_;  // guarded by mutex_: oldest first
+    std::deque<LeaseToken> given_up_traces_;        // guarded by mutex_: oldest first
 
     std::vector<wake::Hint> hints_;  // touched by the one that is busy
 };

@@ -78,6 +78,24 @@ TEST_F(ConnectionTest, ArraysAreUnnested) {
     EXPECT_EQ(rows.Int(2, 2), -3);
 }
 
+TEST_F(ConnectionTest, AListOfNothingIsNotSentAndComesAsNulls) {
+    Params params;
+    AddInts(params, std::vector<std::int64_t>{1, 2});
+    ArrayOf nothing(oid::kText), some(oid::kText);
+    nothing.Null().Null();
+    nothing.AddUnlessNothing(params);
+    some.Null().Text("b");
+    some.AddUnlessNothing(params);
+    Rows rows =
+        Ask("SELECT a, b, c, $2 IS NULL, $3 IS NULL FROM unnest($1, $2, $3) u(a, b, c) ORDER BY a",
+            params);
+    ASSERT_EQ(rows.size(), 2);
+    EXPECT_TRUE(rows.IsNull(0, 1) && rows.IsNull(1, 1) && rows.IsNull(0, 2));
+    EXPECT_EQ(rows.Text(1, 2), "b");
+    EXPECT_TRUE(rows.Bool(0, 3));
+    EXPECT_FALSE(rows.Bool(0, 4));
+}
+
 TEST_F(ConnectionTest, ArraysComeBack) {
     Params none;
     AddTexts(none, {});

@@ -96,7 +96,9 @@ protected:
     Step ClaimStep(std::string text) {
         return {"claim", [this, text = std::move(text)](Connection& connection) {
                     ClaimRequest request{.session = session_, .limit = 1, .types = {"t"}};
-                    Params params = pg::ClaimParams(request, 1, {}, base::SystemRandom());
+                    pg::LeaseTokens tokens(1, base::SystemRandom());
+                    Params params = pg::ClaimParams(request, 1, tokens);
+                    pg::AddMarks(params, {});
                     connection.Query(Statement{"", text}, params, Commits::kNo);
                 }};
     }

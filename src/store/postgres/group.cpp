@@ -13,14 +13,13 @@ constexpr auto kGatherFor = std::chrono::microseconds{150};
 constexpr double kForget = 0.95;
 // So many tasks are worth a transaction of their own.
 constexpr std::size_t kLarge = 100;
-// A transaction that takes so long may take longer still: those who come then do not wait for it.
-constexpr auto kLate = std::chrono::milliseconds{20};
 
 // Each gets an exception of its own: callers on other threads may look at theirs as long as they
 // like.
 template <class Requests, class Error>
 void FailEach(const Requests& group, const Error& error) {
-    for (const auto& request : group) request->failure = std::make_exception_ptr(Error(error.what()));
+    for (const auto& request : group)
+        request->failure = std::make_exception_ptr(Error(error.what()));
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ GroupSubmit::RequestPtr GroupSubmit::Appoint() {
 
 bool GroupSubmit::SecondIsWorthIt() const {
     if (tasks_in_line_ >= kLarge) return true;
-    auto late = std::max<base::Instant::duration>(kLate, 4 * trip_);
+    auto late = std::max<base::Instant::duration>(late_, 4 * trip_);
     return base::SystemClock().Now() - led_since_ > late;
 }
 

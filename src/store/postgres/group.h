@@ -26,11 +26,12 @@ class GroupSubmit {
 public:
     using Work = std::function<std::vector<SubmitReply>(std::span<const NewTask>)>;
 
-    // `work` submits a batch in one transaction. `leaders` of them may be on their way at once; more
-    // than one only if much waits, or the one that is on its way takes far longer than usual: two
-    // half groups cost nearly twice as much as a whole one, and wait for the disk one after the
-    // other.
-    GroupSubmit(Work work, int leaders) : work_(std::move(work)), leaders_(leaders) {}
+    // `work` submits a batch in one transaction. `leaders` of them may be on their way at once;
+    // more than one only if much waits, or the one that is on its way takes far longer than usual:
+    // two half groups cost nearly twice as much as a whole one, and wait for the disk one after the
+    // other. `late`: what takes so long, and far longer than usual, may take longer still.
+    GroupSubmit(Work work, int leaders, Duration late = std::chrono::milliseconds{20})
+        : work_(std::move(work)), leaders_(leaders), late_(late) {}
 
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks);
 
@@ -53,8 +54,8 @@ private:
     };
     using RequestPtr = std::shared_ptr<Request>;
 
-    // The caller holds the lock, as with the next. Null: nobody is to lead now; else it is to be told
-    // that it does.
+    // The caller holds the lock, as with the next. Null: nobody is to lead now; else it is to be
+    // told that it does.
     RequestPtr Appoint();
     bool SecondIsWorthIt() const;
     // Takes from the front of the line what fits one transaction.
@@ -67,6 +68,7 @@ private:
 
     const Work work_;
     const int leaders_;
+    const Duration late_;
     std::mutex mutex_;
     std::condition_variable gathered_;
     std::deque<RequestPtr> line_;  // guarded by mutex_, as are the next

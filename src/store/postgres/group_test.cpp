@@ -113,6 +113,50 @@ TEST(GroupSubmit, ManyCallersAndTwoLeadersLoseNobody) {
     EXPECT_LT(transactions, static_cast<std::size_t>(kThreads * kEach));
 }
 
+// Two half groups cost more than a whole one: few wait for the first, many do not.
+TEST(GroupSubmit, ASecondTransactionIsForManyTasks) {
+    for (bool many : {false, true}) {
+        Gate gate;
+        GroupSubmit group(gate.Around(Answer), 2, std::chrono::hours{1});
+        std::counting_semaphore<> lined_up{0}, answered{0};
+        base::SetTestPointListener([&](std::string_view name) {
+            if (name == "store_postgres.lined_up") lined_up.release();
+        });
+        auto submit = [&](std::size_t tasks) {
+            std::vector<NewTask> some(tasks, NewTask{.type = "t"});
+            group.Submit(some);
+            answered.release();
+        };
+        std::jthread first(submit, 1);
+        gate.WaitEntered();
+        lined_up.acquire();
+        std::jthread second(submit, 60), third(submit, many ? 60 : 1);
+        for (int i = 0; i < 2; ++i) lined_up.acquire();
+        if (many) {  // they are answered although the first is not
+            for (int i = 0; i < 2; ++i) answered.acquire();
+        } else {
+            EXPECT_EQ(gate.calls(), 1);
+        }
+        gate.Open();
+        first.join();
+        second.join();
+        third.join();
+        base::SetTestPointListener({});
+        EXPECT_EQ(gate.calls(), 2);
+    }
+}
+
+// Whatever holds it up, those who come later do not all wait for it.
+TEST(GroupSubmit, WhoComesWhenTheFirstIsLateDoesNotWaitForIt) {
+    Gate gate;
+    GroupSubmit group(gate.Around(Answer), 2, Duration::zero());
+    NewTask task{.type = "t"};
+    std::jthread first([&] { group.Submit({&task, 1}); });
+    gate.WaitEntered();
+    EXPECT_THAT(group.Submit({&task, 1}), SizeIs(1));
+    gate.Open();
+}
+
 TEST(GroupSubmit, AnUnknownCommitIsEverybodysWhoWasInIt) {
     Gate gate;
     GroupSubmit group(

@@ -155,6 +155,7 @@ private:
         std::span<const NewTask> tasks, Which which = Which::kEach
     );
     std::vector<SubmitReply> SubmitHeld(std::span<const NewTask> tasks, Which which = Which::kEach);
+    void FindPlace(Incoming& one);
     void Prepare(
         std::span<const NewTask> tasks,
         std::vector<SubmitReply>& replies,

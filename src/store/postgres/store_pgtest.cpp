@@ -809,6 +809,30 @@ TEST_F(OpenClaim, OfAllThatIsUrgentDoesNotKeepOthersFromTheRest) {
     EXPECT_EQ(leases[0].task, ordinary);
 }
 
+// More than one look passes over: whoever comes looks behind what they are taking.
+TEST_F(OpenClaim, OfAllThatALookPassesOverDoesNotKeepOthersFromTheRest) {
+    std::vector<NewTask> many(700, NewTask{.type = "t"});
+    store_->Submit(many);
+    TaskId last = Make();
+    Begin(700);
+    std::vector<Lease> leases = Claim(*store_);
+    ASSERT_THAT(leases, SizeIs(1));
+    EXPECT_EQ(leases[0].task, last);
+}
+
+// Positions are drawn for all lanes together.
+TEST_F(PostgresStoreTest, GapsInALineDoNotEndAClaim) {
+    std::vector<TaskId> wanted;
+    for (int i = 0; i < 3; ++i) {
+        wanted.push_back(Make());
+        std::vector<NewTask> others(700, NewTask{.type = "other"});
+        store_->Submit(others);
+    }
+    std::vector<TaskId> claimed;
+    for (const Lease& lease : Claim(*store_, 10)) claimed.push_back(lease.task);
+    EXPECT_EQ(claimed, wanted);
+}
+
 TEST_F(PostgresStoreTest, WhatHasBecomeDueIsNotPassedOverByWhatWasTakenBesideIt) {
     TaskId due = Make({.delay = std::chrono::minutes{1}});
     Make();

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -41,6 +42,25 @@ bool WaitsForKeys(const NewTask& task) {
 // Nothing is left to be written once its row is there.
 bool IsWhole(const Incoming& one) {
     return one.task->order_key.empty() && !one.task->cause.valid();
+}
+
+// Whether all that FindPlace looks at is the same: those of a batch are often alike.
+bool HaveOnePlace(const NewTask& a, const NewTask& b) {
+    auto place = [](const NewTask& task) {
+        return std::tie(
+            task.type,
+            task.tenant,
+            task.queue,
+            task.priority,
+            task.retry,
+            task.timeout,
+            task.needs,
+            task.labels,
+            task.order_key,
+            task.on_failed_head
+        );
+    };
+    return place(a) == place(b);
 }
 
 SubmitReply Refused(Kind kind, TaskId id, std::string message) {
@@ -195,6 +215,23 @@ TaskId PostgresStore::TakeId() {
 
 // ---- submit ------------------------------------------------------------------------------------
 
+// Its lane, its policy, and of which defaults they come.
+void PostgresStore::FindPlace(Incoming& one) {
+    const NewTask& task = *one.task;
+    Catalog::Type type = catalog_.TypeNamed(task.type);
+    one.revision = type.revision;
+    one.resolved = Resolve(task, type.defaults ? &*type.defaults : nullptr);
+    one.lane = catalog_.LaneId(
+        {one.resolved.queue,
+         task.type,
+         task.tenant,
+         one.resolved.priority,
+         false,
+         PlacementText(one.resolved.placement)}
+    );
+    one.policy = catalog_.PolicyId(one.resolved.retry);
+}
+
 // Checks and resolves; needs no transaction. Refusals are final, the rest goes on in `incoming`.
 void PostgresStore::Prepare(
     std::span<const NewTask> tasks,
@@ -228,18 +265,15 @@ void PostgresStore::Prepare(
         Incoming& one = incoming.emplace_back();
         one.task = &task;
         one.index = i;
-        Catalog::Type type = catalog_.TypeNamed(task.type);
-        one.revision = type.revision;
-        one.resolved = Resolve(task, type.defaults ? &*type.defaults : nullptr);
-        one.lane = catalog_.LaneId(
-            {one.resolved.queue,
-             task.type,
-             task.tenant,
-             one.resolved.priority,
-             false,
-             PlacementText(one.resolved.placement)}
-        );
-        one.policy = catalog_.PolicyId(one.resolved.retry);
+        if (incoming.size() > 1 && HaveOnePlace(task, *incoming.rbegin()[1].task)) {
+            const Incoming& before = incoming.rbegin()[1];
+            one.revision = before.revision;
+            one.resolved = before.resolved;
+            one.lane = before.lane;
+            one.policy = before.policy;
+        } else {
+            FindPlace(one);
+        }
         one.flags = FlagsOf(task, one.resolved);
         one.brought_id = task.id.valid() && !IsFresh(task.id);
         one.id = task.id.valid() ? task.id : TakeId();
