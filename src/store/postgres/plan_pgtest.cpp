@@ -159,6 +159,25 @@ TEST_F(PlanTest, ATableFullOfDeadRowsIsNotReadAsAWholeInsteadOfByKey) {
     old->Script("ROLLBACK");
 }
 
+// A full join that the planner sees through becomes a plain one, which it may do by comparing each
+// with each when it believes that there are few.
+TEST_F(PlanTest, FullJoinsStayFullJoins) {
+    pg::Sql sql(schema_->name());
+    auto count = [](const std::string& text, std::string_view word) {
+        int found = 0;
+        for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
+        return found;
+    };
+    for (const Statement* statement : {&sql.claim, &sql.claim_picked, &sql.complete}) {
+        int written = count(statement->sql, " FULL JOIN "), planned = 0;
+        for (const std::string& line : PlanOf(*statement)) {
+            planned += count(line, "Hash Full Join") + count(line, "Merge Full Join");
+        }
+        EXPECT_GE(written, 3) << statement->name;
+        EXPECT_EQ(planned, written) << statement->name;
+    }
+}
+
 // It is written out once more because a view cannot choose how it is read.
 TEST_F(PlanTest, TheQueryOfLiveTasksHasTheColumnsOfTheView) {
     pg::Sql sql(schema_->name());

@@ -238,6 +238,7 @@ void PostgresStore::Prepare(
     std::vector<SubmitReply>& replies,
     std::vector<Incoming>& incoming
 ) {
+    incoming.reserve(tasks.size());
     BatchOrder order;
     if (AnyAfter(tasks) && tasks.size() <= limits::kSubmitBatch) {
         order = OrderOf(tasks);
