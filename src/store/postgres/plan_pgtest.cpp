@@ -148,7 +148,8 @@ TEST_F(PlanTest, ATableFullOfDeadRowsIsNotReadAsAWholeInsteadOfByKey) {
             std::size_t scan = plan[i].find("Scan "), on = plan[i].find(" on ", scan);
             if (plan[i].find(" using ") == std::string::npos || on == std::string::npos) continue;
             if (!Grows(std::string_view(plan[i]).substr(on + 4))) continue;
-            bool by_key = false;
+            // The first or last of an index is asked for by max(), on 18 without a condition.
+            bool by_key = i > 0 && plan[i - 1].find("->  Limit") != std::string::npos;
             for (std::size_t k = i + 1; k < plan.size(); ++k) {
                 if (plan[k].find("->") != std::string::npos) break;
                 by_key |= plan[k].find("Index Cond: ") != std::string::npos;
