@@ -91,7 +91,8 @@ SubmitReply Ops::SubmitOne(const NewTask& task, const Beside& beside) {
     if (auto valid = Validate(task); !valid) {
         return Refused(Kind::kInvalid, {}, valid.error().message);
     }
-    const std::string hash = RequestHash(task);
+    // Only needed where there is a key that may be used again.
+    const std::string hash = task.idempotency_key.empty() ? "" : RequestHash(task);
     if (auto known = KnownByKey(task, hash)) return *known;
 
     std::optional<SubmitReply> known = KnownByUnique(task);
