@@ -76,6 +76,10 @@ void Connection::Forget(const std::function<bool(std::string_view)>& drop) {
     std::erase_if(statements_, [&drop](const auto& entry) { return drop(entry.first); });
 }
 
+void Connection::EnableTriggers(bool on) {
+    sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, on ? 1 : 0, nullptr);
+}
+
 std::int64_t Connection::Pragma(const std::string& name) {
     Statement statement = Prepare("PRAGMA " + name);
     return statement.Scalar().value_or(0);

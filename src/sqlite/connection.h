@@ -53,6 +53,8 @@ public:
     // Forgets statements whose key `drop` accepts (tables that are gone).
     void Forget(const std::function<bool(std::string_view)>& drop);
 
+    // Whether triggers fire on this connection. A change makes every statement be prepared again.
+    void EnableTriggers(bool on);
     std::int64_t Pragma(const std::string& name);  // its integer value
     std::string PragmaText(const std::string& name);
     bool in_transaction() const;

@@ -72,6 +72,17 @@ public:
         Begin(index);
         return Finish();
     }
+    // For many rows in one statement: Fill() binds the next parameters after `index`, RunFilled()
+    // executes. Texts and blobs are not copied: they stay where they are until then.
+    template <class... Args>
+    void Fill(int& index, const Args&... args) {
+        if (index == 0) Reset();
+        (Bind(++index, args, false), ...);
+    }
+    int RunFilled(int bound) {
+        Begin(bound);
+        return Finish();
+    }
     // Executes and returns the first column of the first row; nullopt when there is none.
     template <class... Args>
     std::optional<std::int64_t> Scalar(const Args&... args) {

@@ -53,6 +53,7 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
         reply.leases.push_back(Take(TaskId(head.id), *session, request.suspect));
         bytes += reply.leases.back().input.size();
     }
+    WriteSlots();
     auto note_due = [&](const Lane::Later& later) {
         if (!later.first) return;
         auto left = std::max(Duration::zero(), std::chrono::ceil<Duration>(*later.first - now_));

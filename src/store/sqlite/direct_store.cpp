@@ -28,12 +28,16 @@ public:
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
         RequireWhole();
         sqlite::Gate::Pause pause(ops_.gate());
-        return ops_.Submit(Prepare(tasks));
+        std::vector<SubmitReply> replies = ops_.Submit(Prepare(tasks));
+        ops_.WriteMember();  // the host's own statements see it
+        return replies;
     }
     SettleReply Settle(const Settlement& settlement) override {
         RequireWhole();
         sqlite::Gate::Pause pause(ops_.gate());
-        return ops_.SettleOne(settlement);
+        SettleReply reply = ops_.SettleOne(settlement);
+        ops_.WriteMember();
+        return reply;
     }
     void* native() override { return ops_.db().handle(); }
     bool whole() const { return ops_.db().in_transaction(); }
@@ -82,13 +86,13 @@ void RunHost(Ops& ops, const std::function<Result<void>(Transaction&)>& work, Du
 }  // namespace
 
 template <class Member>
-auto DirectStore::Change(Member&& member) {
+auto DirectStore::Change(Member&& member, Writer::Work whose) {
     using Reply = std::invoke_result_t<Member, Ops&>;
     if constexpr (std::is_void_v<Reply>) {
-        writer_.Run([&member](Ops& ops) { member(ops); });
+        writer_.Run([&member](Ops& ops) { member(ops); }, whose);
     } else {
         std::optional<Reply> reply;
-        writer_.Run([&member, &reply](Ops& ops) { reply.emplace(member(ops)); });
+        writer_.Run([&member, &reply](Ops& ops) { reply.emplace(member(ops)); }, whose);
         return std::move(*reply);
     }
 }
@@ -173,7 +177,7 @@ std::vector<TypeRecord> DirectStore::Types() {
 
 std::vector<SubmitReply> DirectStore::Submit(std::span<const NewTask> tasks) {
     std::vector<PreparedTask> prepared = Prepare(tasks);  // here, not on the writer's time
-    return Change([&prepared](Ops& ops) { return ops.Submit(prepared); });
+    return Change([&prepared](Ops& ops) { return ops.Submit(prepared); }, Writer::Work::kBrief);
 }
 
 std::vector<SubmitReply> DirectStore::SubmitAll(std::span<const NewTask> tasks) {
@@ -206,11 +210,12 @@ std::vector<NodeRecord> DirectStore::Nodes() {
 }
 
 ClaimReply DirectStore::Claim(const ClaimRequest& request) {
-    return Change([&request](Ops& ops) { return ops.Claim(request); });
+    return Change([&request](Ops& ops) { return ops.Claim(request); }, Writer::Work::kBrief);
 }
 
 std::vector<SettleReply> DirectStore::Settle(std::span<const Settlement> settlements) {
-    return Change([settlements](Ops& ops) { return ops.Settle(settlements); });
+    auto settle = [settlements](Ops& ops) { return ops.Settle(settlements); };
+    return Change(settle, Writer::Work::kBrief);
 }
 
 ReclaimReply DirectStore::Reclaim(const ReclaimRequest& request) {

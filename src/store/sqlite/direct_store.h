@@ -78,7 +78,7 @@ public:
 private:
     // Runs `member(Ops&)` in the next group and returns what it returned.
     template <class Member>
-    auto Change(Member&& member);
+    auto Change(Member&& member, Writer::Work whose = Writer::Work::kOurs);
     // Calls `question(Reads&)` on a reading connection.
     template <class Question>
     auto Ask(Question&& question);

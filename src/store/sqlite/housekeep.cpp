@@ -32,7 +32,7 @@ std::optional<std::string> Ops::DropExpiredPeriod() {
 
 // Those that placements of long ago have left behind: claims look at every lane there is.
 int Ops::ForgetLanes(int limit) {
-    EndMember();  // what was only counted so far
+    WriteMember();  // what was only counted so far
     std::vector<std::int64_t> unused;
     {
         sqlite::Rows rows = Sql("lane_unused").Query(limit);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <iterator>
 
 #include "base/check.h"
 #include "base/planted_bug.h"
@@ -30,6 +32,17 @@ bool IsOurs(std::string_view name) {
            std::find(kViews.begin(), kViews.end(), name) != kViews.end();
 }
 
+template <class Delta>
+void Merge(std::vector<Delta>& deltas, const Delta& delta) {
+    for (Delta& one : deltas) {
+        if (one.period == delta.period && one.lane == delta.lane && one.state == delta.state) {
+            one.by += delta.by;
+            return;
+        }
+    }
+    deltas.push_back(delta);
+}
+
 }  // namespace
 
 Ops::Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random)
@@ -42,15 +55,39 @@ void Ops::BeginMember() {
     freed_.clear();
     ended_.clear();
     dead_letters_ = false;
+    any_results_.reset();
 }
 
 void Ops::EndMember() {
-    for (const Delta& delta : deltas_) {
+    SaveBook();
+    for (const Delta& delta : deltas_) Merge(gathered_deltas_, delta);
+    deltas_.clear();
+    std::move(entries_.begin(), entries_.end(), std::back_inserter(gathered_entries_));
+    entries_.clear();
+}
+
+void Ops::WriteMember() {
+    SaveBook();
+    AddTallies(deltas_);
+    WriteEntries(entries_);
+}
+
+void Ops::BeginGroup() {
+    gathered_deltas_.clear();
+    gathered_entries_.clear();
+}
+
+void Ops::WriteGathered() {
+    AddTallies(gathered_deltas_);
+    WriteEntries(gathered_entries_);
+}
+
+void Ops::AddTallies(std::vector<Delta>& deltas) {
+    for (const Delta& delta : deltas) {
         if (delta.by == 0) continue;
         Sql("tally_add").Run(delta.period, delta.lane, static_cast<int>(delta.state), delta.by);
     }
-    deltas_.clear();
-    SaveBook();
+    deltas.clear();
 }
 
 void Ops::Forget() {
@@ -61,6 +98,12 @@ void Ops::Forget() {
     next_id_.reset();
     newest_finished_.reset();
     deltas_.clear();
+    entries_.clear();
+    attempts_.clear();
+    finished_count_ = 0;
+    releasing_.clear();
+    slots_.clear();
+    gathers_ends_ = false;
     ended_.clear();
     queues_.reset();
     types_.reset();
@@ -105,13 +148,7 @@ TaskId Ops::ReserveIds(int count) {
 }
 
 void Ops::Count(std::int64_t period, std::int64_t lane, State state, int by) {
-    for (Delta& delta : deltas_) {
-        if (delta.period == period && delta.lane == lane && delta.state == state) {
-            delta.by += by;
-            return;
-        }
-    }
-    deltas_.push_back({period, lane, state, by});
+    Merge(deltas_, Delta{period, lane, state, by});
 }
 
 // ---- settings ----
@@ -201,9 +238,11 @@ std::int64_t Ops::WaitingIn(const std::string& queue) {
         for (State state : {State::kOpen, State::kError}) {
             waiting += Sql("tally_one").Scalar(0, lane.id, static_cast<int>(state)).value_or(0);
         }
-        for (const Delta& delta : deltas_) {
-            bool is_waiting = delta.state == State::kOpen || delta.state == State::kError;
-            if (delta.period == 0 && delta.lane == lane.id && is_waiting) waiting += delta.by;
+        for (const auto* deltas : {&deltas_, &gathered_deltas_}) {
+            for (const Delta& delta : *deltas) {
+                bool is_waiting = delta.state == State::kOpen || delta.state == State::kError;
+                if (delta.period == 0 && delta.lane == lane.id && is_waiting) waiting += delta.by;
+            }
         }
     }
     return waiting;
@@ -261,22 +300,88 @@ void Ops::Audit(
     if (base::Planted(base::Bug::kAuditOutsideTransaction) && random_.Below(16) == 0) return;
     const Lane& lane = lanes_.At(row.lane);
     std::int64_t period = periods_.At(PeriodKind::kAudit, KeepRecords(lane.queue), now_);
-    Bytes16 session = ToBytes(why.session);
-    Sql("audit_insert", period)
-        .Run(
-            NextSeq(),
-            row.id.value(),
-            lane.tenant.value(),
-            from ? std::optional<int>(static_cast<int>(*from)) : std::nullopt,
-            static_cast<int>(to),
-            static_cast<int>(event),
+    entries_.push_back({
+        .period = period,
+        .seq = NextSeq(),
+        .task = row.id,
+        .tenant = lane.tenant,
+        .from = from,
+        .to = to,
+        .event = event,
+        .attempt = row.attempt,
+        .generation = row.generation,
+        .at = now_,
+        .session = why.session.valid() ? std::optional(ToBytes(why.session)) : std::nullopt,
+        .actor = std::string(why.actor),
+        .reason = std::string(why.reason),
+    });
+}
+
+void Ops::RunForAll(std::string_view name, std::span<const TaskId> tasks) {
+    while (!tasks.empty()) {
+        const std::size_t count = std::bit_floor(std::min(tasks.size(), kRowsAtOnce));
+        sqlite::Statement& statement = SqlAnyOf(db_, name, count);
+        int index = 0;
+        for (TaskId task : tasks.first(count)) statement.Fill(index, task.value());
+        statement.RunFilled(index);
+        tasks = tasks.subspan(count);
+    }
+}
+
+void Ops::WriteEntries(std::vector<Entry>& entries) {
+    auto fill = [](sqlite::Statement& insert, int& index, const Entry& entry) {
+        insert.Fill(
+            index,
+            entry.seq,
+            entry.task.value(),
+            entry.tenant.value(),
+            entry.from ? std::optional<int>(static_cast<int>(*entry.from)) : std::nullopt,
+            static_cast<int>(entry.to),
+            static_cast<int>(entry.event),
+            entry.attempt,
+            entry.generation,
+            Micros(entry.at),
+            entry.session ? std::optional(sqlite::Blob(*entry.session)) : std::nullopt,
+            OrNull(entry.actor),
+            OrNull(entry.reason)
+        );
+    };
+    InsertRows("audit_insert", std::span<const Entry>(entries), fill);
+    entries.clear();
+}
+
+void Ops::WriteEnds() {
+    auto fill = [](sqlite::Statement& insert, int& index, const AttemptRow& row) {
+        insert.Fill(
+            index,
+            row.task.value(),
+            row.claim_no,
             row.attempt,
             row.generation,
-            Micros(now_),
-            why.session.valid() ? std::optional(sqlite::Blob(session)) : std::nullopt,
-            OrNull(why.actor),
-            OrNull(why.reason)
+            row.session ? std::optional(sqlite::Blob(*row.session)) : std::nullopt,
+            row.node.value(),
+            Micros(row.started_at),
+            Micros(row.finished_at),
+            static_cast<int>(row.end),
+            static_cast<int>(row.state),
+            row.alone,
+            row.token ? std::optional(sqlite::Blob(*row.token)) : std::nullopt,
+            OrNull(row.error),
+            row.exit_code,
+            row.exit_signal,
+            OrNull(row.stderr_tail)
         );
+    };
+    InsertRows("attempt_insert", std::span<const AttemptRow>(attempts_), fill);
+    attempts_.clear();
+    RunForAll("slot_release", releasing_);
+    releasing_.clear();
+    std::span<const TaskRow> finished(finished_.data(), finished_count_);
+    InsertRows("history_insert", finished, FillHistory);
+    std::vector<TaskId> over;
+    for (const TaskRow& row : finished) over.push_back(row.id);
+    RunForAll("task_delete", over);
+    finished_count_ = 0;
 }
 
 void Ops::Persist(TaskRow& row) {
@@ -296,8 +401,9 @@ void Ops::Finish(TaskRow& row) {
     row.Set(kAlone, false);
     Duration keep = KeepOf(row.state, lanes_.At(row.lane).queue);
     row.period = periods_.At(PeriodKind::kHistory, keep, now_);
-    InsertHistory(Sql("history_insert", row.period), row);
-    Sql("task_delete").Run(row.id.value());
+    if (finished_count_ == finished_.size()) finished_.emplace_back();
+    finished_[finished_count_++] = row;
+    if (!gathers_ends_ || finished_count_ == kRowsAtOnce) WriteEnds();
     Count(row.period, row.lane, row.state, 1);
     if (newest_finished_) newest_finished_ = std::max(*newest_finished_, row.id.value());
     if (row.Has(kHasWait)) {
@@ -377,29 +483,28 @@ void Ops::EndAttempt(const TaskRow& row, const Ending& ending) {
     std::int64_t period =
         periods_.At(PeriodKind::kAttempt, KeepRecords(lanes_.At(row.lane).queue), now_);
     const SessionFacts* session = SessionAt(row.session);
-    Bytes16 session_bytes = ToBytes(session != nullptr ? session->id : SessionId());
-    Bytes16 token = ToBytes(row.token);
-    Sql("attempt_insert", period)
-        .Run(
-            row.id.value(),
-            row.claim_no,
-            row.attempt,
-            row.generation,
-            session != nullptr ? std::optional(sqlite::Blob(session_bytes)) : std::nullopt,
-            row.node.value(),
-            Micros(row.claimed_at.value_or(now_)),
-            Micros(now_),
-            static_cast<int>(ending.end),
-            static_cast<int>(row.state),
-            row.Has(kAlone),
-            ending.by_holder ? std::optional(sqlite::Blob(token)) : std::nullopt,
-            OrNull(ending.error),
-            ending.exit_code,
-            ending.exit_signal,
-            OrNull(ending.stderr_tail)
-        );
+    attempts_.push_back({
+        .period = period,
+        .task = row.id,
+        .claim_no = row.claim_no,
+        .attempt = row.attempt,
+        .generation = row.generation,
+        .session = session != nullptr ? std::optional(ToBytes(session->id)) : std::nullopt,
+        .node = row.node,
+        .started_at = row.claimed_at.value_or(now_),
+        .finished_at = now_,
+        .end = ending.end,
+        .state = row.state,
+        .alone = row.Has(kAlone),
+        .token = ending.by_holder ? std::optional(ToBytes(row.token)) : std::nullopt,
+        .error = ending.error,
+        .exit_code = ending.exit_code,
+        .exit_signal = ending.exit_signal,
+        .stderr_tail = std::string(ending.stderr_tail),
+    });
     // Every way out of a lease comes by here.
     ReleaseSlots(row.id, ending.end);
+    if (!gathers_ends_) WriteEnds();
 }
 
 // ---- sessions as remembered ----

@@ -7,6 +7,7 @@
 
 #include <stint/item.h>
 
+#include <bit>
 #include <set>
 #include <span>
 #include <string>
@@ -47,10 +48,16 @@ class Ops {
 public:
     Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random);
 
+    // What members leave to be written (audit entries, tallies) is gathered and written once for
+    // all of them: before the commit, and before a member that may look at it.
+    void BeginGroup();
+    void WriteGathered();
+
     // Around each member of a group.
     void BeginMember();
-    void EndMember();  // writes what was only counted so far
-    void Forget();     // after a rollback
+    void EndMember();    // gathers
+    void WriteMember();  // at once, when a part of the member may be rolled back alone
+    void Forget();       // after a rollback
 
     TaskId ReserveIds(int count);
     void PublishTypes(std::span<const TypeDefaults> types);
@@ -136,6 +143,53 @@ private:
         Time lease_until{};
         std::string hostname;
     };
+    struct Delta {
+        std::int64_t period;
+        std::int64_t lane;
+        State state;
+        int by;
+    };
+    // Of the audit log.
+    struct Entry {
+        std::int64_t period;
+        std::int64_t seq;
+        TaskId task;
+        TenantId tenant;
+        std::optional<State> from;
+        State to;
+        Event event;
+        int attempt;
+        int generation;
+        Time at;
+        std::optional<Bytes16> session;
+        std::string actor;
+        std::string reason;
+    };
+    // Of an attempt that is over.
+    struct AttemptRow {
+        std::int64_t period;
+        TaskId task;
+        int claim_no;
+        int attempt;
+        int generation;
+        std::optional<Bytes16> session;
+        NodeId node;
+        Time started_at;
+        Time finished_at;
+        AttemptEnd end;
+        State state;
+        bool alone;
+        std::optional<Bytes16> token;
+        std::string error;
+        std::optional<int> exit_code, exit_signal;
+        std::string stderr_tail;
+    };
+    struct Slot {
+        std::int64_t period = 0;  // of none
+        TaskId task;
+        std::string resource;
+        int units;
+    };
     struct Head {
         std::int64_t id;
         int urgency;
@@ -180,6 +234,13 @@ private:
     std::int64_t TakeIds(int count);
     Duration KeepOf(State state, const std::string& queue);
     Duration KeepRecords(const std::string& queue);  // attempts and audit
+    static constexpr std::size_t kRowsAtOnce = 32;
+    // Many rows with one statement: most of what a statement costs, it costs once.
+    template <class Row, class Fill>
+    void InsertRows(std::string_view name, std::span<const Row> rows, const Fill& fill);
+    void RunForAll(std::string_view name, std::span<const TaskId> tasks);
+    void AddTallies(std::vector<Delta>& deltas);
+    void WriteEntries(std::vector<Entry>& entries);
     const QueueSettings* QueueOf(const std::string& name);
     const TypeDefaults* TypeOf(const std::string& name);
     SessionFacts* FindSession(SessionId id);
@@ -237,6 +298,7 @@ private:
         ClaimReply& reply
     );
     void TakeSlots(TaskId task, const Lane& lane);
+    void WriteSlots();
     void ReleaseSlots(TaskId task, AttemptEnd end);
     void OpenForFreed();  // the queues whose tasks wait for what was let go of
     int ForgetIdleResources(int limit);
@@ -250,6 +312,10 @@ private:
     void NextInOrder(std::int64_t tenant, std::string_view key);
 
     // ---- settle, reclaim (settle.cpp, reclaim.cpp) ----
+    SettleReply SettleNext(const Settlement& settlement);
+    // While the ends of attempts are gathered, nothing may look at those tasks.
+    void BeginEnd(const Settlement& settlement);
+    void WriteEnds();
     bool HeldBy(const TaskRow& row, const Settlement& settlement);
     SettleReply SettleComplete(TaskRow& row, const Settlement& settlement);
     SettleReply ApplySettlement(TaskRow& row, const Settlement& settlement);
@@ -312,13 +378,17 @@ private:
     std::int64_t given_out_ = 1;           // below it, ids were given out; outlives rollbacks
     std::optional<std::int64_t> next_id_;  // the counter, when it was seen
     std::optional<std::int64_t> newest_finished_;  // no history row has a higher id
-    struct Delta {
-        std::int64_t period;
-        std::int64_t lane;
-        State state;
-        int by;
-    };
-    std::vector<Delta> deltas_;  // of the current member
+    std::vector<Delta> deltas_;                    // of the current member
+    std::vector<Entry> entries_;                   // of the current member
+    bool gathers_ends_ = false;
+    std::vector<AttemptRow> attempts_;  // gathered, as the next two
+    std::vector<TaskRow> finished_;     // in use: the first finished_count_
+    std::vector<TaskId> releasing_;     // their slots
+    std::size_t finished_count_ = 0;
+    std::vector<Slot> slots_;          // of the claim that goes on
+    std::optional<bool> any_results_;  // of any task, in the current member
+    std::vector<Delta> gathered_deltas_;
+    std::vector<Entry> gathered_entries_;
     std::optional<std::unordered_map<std::string, QueueSettings>> queues_;
     std::optional<std::unordered_map<std::string, TypeRecord>> types_;
     std::optional<std::set<std::pair<TenantId, std::string>>> members_;  // of joins: their types
@@ -331,5 +401,21 @@ private:
     bool dead_letters_ = false;    // those behind a dead one are being ended
     TaskRow row_;                  // scratch of the hot paths: its strings keep their memory
 };
+
+template <class Row, class Fill>
+void Ops::InsertRows(std::string_view name, std::span<const Row> rows, const Fill& fill) {
+    for (std::size_t at = 0; at < rows.size();) {
+        const std::int64_t period = rows[at].period;
+        std::size_t same = 1;
+        while (same < kRowsAtOnce && at + same < rows.size() && rows[at + same].period == period) {
+            ++same;
+        }
+        const std::size_t end = at + std::bit_floor(same);  // few statements are kept
+        sqlite::Statement& insert = SqlRows(db_, name, period, end - at);
+        int index = 0;
+        for (; at < end; ++at) fill(insert, index, rows[at]);
+        insert.RunFilled(index);
+    }
+}
 
 }  // namespace stint::store::lite

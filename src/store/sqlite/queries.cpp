@@ -91,6 +91,40 @@ sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name, std::int64
     });
 }
 
+sqlite::Statement& SqlRows(
+    sqlite::Connection& db, std::string_view name, std::int64_t period, std::size_t rows
+) {
+    if (rows == 1) return Sql(db, name, period);
+    std::array<char, 96> key;
+    auto end = fmt::format_to_n(key.data(), key.size(), "{}*{}#{}", name, rows, period);
+    CHECK(end.size <= key.size());
+    return db.Cached(std::string_view(key.data(), end.size), [name, period, rows] {
+        std::string text = QueryText(name, period);
+        const std::size_t begin = text.find("VALUES (") + 7;
+        const std::size_t after = text.find(')', begin) + 1;
+        CHECK_WHY(begin < after && text[begin] == '(', name);
+        const std::string row = ", " + text.substr(begin, after - begin);
+        for (std::size_t i = 1; i < rows; ++i) text.insert(after, row);
+        return text;
+    });
+}
+
+sqlite::Statement& SqlAnyOf(sqlite::Connection& db, std::string_view name, std::size_t count) {
+    if (count == 1) return Sql(db, name);
+    std::array<char, 96> key;
+    auto end = fmt::format_to_n(key.data(), key.size(), "{}*{}", name, count);
+    CHECK(end.size <= key.size());
+    return db.Cached(std::string_view(key.data(), end.size), [name, count] {
+        static constexpr std::string_view kOne = "= ?;";
+        std::string text(QueryText(name));
+        CHECK_WHY(text.ends_with(kOne), name);
+        text.resize(text.size() - kOne.size());
+        text += "IN (?";
+        for (std::size_t i = 1; i < count; ++i) text += ", ?";
+        return text + ")";
+    });
+}
+
 void ForgetPeriod(sqlite::Connection& db, std::int64_t period) {
     std::string tail = fmt::format("#{}", period);
     db.Forget([&tail](std::string_view key) { return key.ends_with(tail); });

@@ -20,6 +20,12 @@ std::string QueryText(std::string_view name, std::int64_t period);
 // The statement of a query, kept by the connection.
 sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name);
 sqlite::Statement& Sql(sqlite::Connection& db, std::string_view name, std::int64_t period);
+// The same for `rows` rows at once, of an INSERT of one; and of what says "= ?" at its end, for any
+// of so many.
+sqlite::Statement& SqlRows(
+    sqlite::Connection& db, std::string_view name, std::int64_t period, std::size_t rows
+);
+sqlite::Statement& SqlAnyOf(sqlite::Connection& db, std::string_view name, std::size_t count);
 
 // Forgets what was kept for a period that is gone.
 void ForgetPeriod(sqlite::Connection& db, std::int64_t period);

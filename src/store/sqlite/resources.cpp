@@ -34,6 +34,19 @@ TaskFacts FactsOf(const sqlite::Rows& rows) {
     };
 }
 
+// How far to look into a line: no further than what it needs can reach, and one more.
+int DepthOf(const WaitingLine& line, const Offer& offer, int depth) {
+    if (!offer.orders.empty()) return LookAt(offer.orders, line.queue, depth);
+    for (const Need& need : line.needs) {
+        auto found = offer.supplies.find(need.resource);
+        if (found == offer.supplies.end()) continue;
+        const Supply& supply = found->second;
+        if (supply.units) depth = std::min(depth, *supply.units / std::max(need.units, 1) + 1);
+        if (supply.starts) depth = std::min(depth, *supply.starts + 1);
+    }
+    return std::max(depth, 1);
+}
+
 }  // namespace
 
 // ---- the book ----
@@ -103,8 +116,16 @@ void Ops::TakeSlots(TaskId task, const Lane& lane) {
     ResourceBook& book = *book_;
     Needs needs = book.NeedsOf(lane.placement.needs, lane.queue, lane.type);
     for (const Need& need : book.Take(task, needs, now_)) {
-        Sql("slot_add").Run(task.value(), need.resource, need.units);
+        slots_.push_back({.task = task, .resource = need.resource, .units = need.units});
     }
+}
+
+void Ops::WriteSlots() {
+    auto fill = [](sqlite::Statement& add, int& index, const Slot& slot) {
+        add.Fill(index, slot.task.value(), slot.resource, slot.units);
+    };
+    InsertRows("slot_add", std::span<const Slot>(slots_), fill);
+    slots_.clear();
 }
 
 void Ops::ReleaseSlots(TaskId task, AttemptEnd end) {
@@ -112,7 +133,7 @@ void Ops::ReleaseSlots(TaskId task, AttemptEnd end) {
     if (Planted(Bug::kSlotLeakedOnReclaim) && end == AttemptEnd::kCrashed) return;
     for (const Need& need : book_->held.at(task)) freed_.insert(need.resource);
     book_->Release(task, OutcomeOf(end));
-    Sql("slot_release").Run(task.value());
+    releasing_.push_back(task);
 }
 
 void Ops::OpenForFreed() {
@@ -285,8 +306,7 @@ Ops::Lines Ops::LinesOf(
             urgency = static_cast<int>(*next);
             WaitingLine line = LineOf(*lane, limits::kPriorityMax - urgency);
             std::vector<Head> heads;
-            int wanted =
-                Obstacles(line, offer).empty() ? LookAt(offer.orders, line.queue, depth) : 1;
+            int wanted = Obstacles(line, offer).empty() ? DepthOf(line, offer, depth) : 1;
             ReadLine(*lane, urgency, claimer, wanted, line, heads);
             if (heads.empty()) continue;
             lines.lines.push_back(std::move(line));

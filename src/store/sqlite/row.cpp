@@ -169,8 +169,9 @@ void SaveTask(sqlite::Statement& task_save, const TaskRow& row) {
     CHECK(changed == 1);
 }
 
-void InsertHistory(sqlite::Statement& history_insert, const TaskRow& row) {
-    history_insert.Run(
+void FillHistory(sqlite::Statement& history_insert, int& index, const TaskRow& row) {
+    history_insert.Fill(
+        index,
         row.id.value(),
         row.lane,
         static_cast<int>(row.state),

@@ -93,7 +93,8 @@ void ReadTask(const sqlite::Rows& rows, TaskRow& row);
 void ReadHistory(const sqlite::Rows& rows, std::int64_t period, TaskRow& row);
 void InsertTask(sqlite::Statement& task_insert, const TaskRow& row);
 void SaveTask(sqlite::Statement& task_save, const TaskRow& row);
-void InsertHistory(sqlite::Statement& history_insert, const TaskRow& row);
+// The next parameters after `index`.
+void FillHistory(sqlite::Statement& history_insert, int& index, const TaskRow& row);
 
 QueueSettings ReadQueue(const sqlite::Rows& rows);  // of queue_list
 TypeRecord ReadType(const sqlite::Rows& rows);      // of type_list

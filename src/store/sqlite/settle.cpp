@@ -1,6 +1,8 @@
 // Ending attempts: by their holder, from outside, by an operator.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/check.h"
@@ -47,8 +49,29 @@ Event EventOf(Settlement::Kind kind) {
 std::vector<SettleReply> Ops::Settle(std::span<const Settlement> settlements) {
     std::vector<SettleReply> replies;
     replies.reserve(settlements.size());
-    for (const Settlement& settlement : settlements) replies.push_back(SettleOne(settlement));
+    SettleReply* last = nullptr;
+    for (const Settlement& settlement : settlements) {
+        BeginEnd(settlement);
+        SettleReply& reply = replies.emplace_back(SettleNext(settlement));
+        if (reply.kind == SettleReply::Kind::kAccepted) last = &reply;
+    }
+    WriteEnds();
+    gathers_ends_ = false;
+    OpenForFreed();  // once for all of them: what they held, others are told of together
+    if (last != nullptr) std::ranges::move(opened_, std::back_inserter(last->opened));
+    opened_.clear();
     return replies;
+}
+
+SettleReply Ops::SettleOne(const Settlement& settlement) {
+    return Settle({&settlement, 1}).front();
+}
+
+// What only ends can be written with others that do. One that names a task again looks at it.
+void Ops::BeginEnd(const Settlement& settlement) {
+    auto names_it = [&](const AttemptRow& row) { return row.task == settlement.task; };
+    gathers_ends_ = settlement.kind == Settlement::Kind::kComplete && !settlement.crashed;
+    if (!gathers_ends_ || std::ranges::any_of(attempts_, names_it)) WriteEnds();
 }
 
 bool Ops::HeldBy(const TaskRow& row, const Settlement& settlement) {
@@ -61,7 +84,7 @@ bool Ops::HeldBy(const TaskRow& row, const Settlement& settlement) {
     return settlement.token.valid() && row.token == settlement.token;
 }
 
-SettleReply Ops::SettleOne(const Settlement& settlement) {
+SettleReply Ops::SettleNext(const Settlement& settlement) {
     SettleReply reply;
     TaskRow& row = row_;
     if (!Load(settlement.task, row)) {
@@ -74,6 +97,10 @@ SettleReply Ops::SettleOne(const Settlement& settlement) {
         reply.kind = SettleReply::Kind::kLost;
         reply.state = row.state;
         return reply;
+    }
+    if ((row.flags & (kHasWait | kWaitedFor | kOrdered)) != 0) {
+        gathers_ends_ = false;  // others are looked at
+        WriteEnds();
     }
     if (settlement.kind == Settlement::Kind::kComplete) return SettleComplete(row, settlement);
     return ApplySettlement(row, settlement);
@@ -103,6 +130,9 @@ Disposition Ops::Decide(TaskRow& row, const Settlement& settlement) {
 }
 
 ItemCounts Ops::ItemsOf(TaskId task) {
+    // Most stores have none.
+    if (!any_results_) any_results_ = Sql("result_any").Scalar().has_value();
+    if (!*any_results_) return {};
     sqlite::Rows rows = Sql("result_items").Query(task.value());
     return rows.Next() ? ItemCounts{rows.Int(0), rows.Int(1)} : ItemCounts{};
 }
@@ -185,7 +215,6 @@ SettleReply Ops::ApplySettlement(TaskRow& row, const Settlement& settlement) {
     }
     Persist(row);
     if (row.state == State::kBlocked) EndWaitIfOver(row);
-    OpenForFreed();
     return {SettleReply::Kind::kAccepted, row.state, {}, std::exchange(opened_, {})};
 }
 

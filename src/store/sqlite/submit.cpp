@@ -87,7 +87,7 @@ std::vector<SubmitReply> Ops::Submit(std::span<const PreparedTask> tasks) {
 }
 
 std::vector<SubmitReply> Ops::SubmitAll(std::span<const PreparedTask> tasks) {
-    EndMember();  // what was only counted so far must not be forgotten with a rollback
+    WriteMember();  // what was only counted so far must not be forgotten with a rollback
     sqlite::Savepoint savepoint(db_);
     std::vector<SubmitReply> replies = Submit(tasks);
     if (RefuseAll(replies)) {

@@ -55,7 +55,7 @@ Result<std::vector<WaitMember>> Ops::MembersOf(
 Result<std::vector<WaitMember>> Ops::TryMakeChildren(
     const TaskRow& row, const Settlement& settlement
 ) {
-    EndMember();  // what was only counted so far must not be forgotten with a rollback
+    WriteMember();  // what was only counted so far must not be forgotten with a rollback
     sqlite::Savepoint savepoint(db_);
     auto members = MakeChildren(row, settlement);
     if (members) {

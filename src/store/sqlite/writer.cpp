@@ -18,6 +18,9 @@ namespace {
 
 constexpr std::size_t kQueued = 10'000;
 constexpr std::size_t kGroup = 512;
+constexpr int kGroupsWithTriggers = 100;
+constexpr base::Instant::duration kPatience = std::chrono::microseconds(500);
+constexpr int kMisses = 6;
 
 // A write-ahead log that is there before we open: the last owner did not close the file.
 bool WasUnclean(const std::string& path) {
@@ -41,6 +44,7 @@ Writer::Writer(const Options& options)
     } else {
         CheckSchema(db_);
     }
+    db_.EnableTriggers(false);
     if (!options.sync) db_.Exec("PRAGMA synchronous=OFF");
     thread_ = base::StartThread([this] { Loop(); });
 }
@@ -70,9 +74,12 @@ void Writer::Run(const std::function<void(Ops&)>& work, Work whose) {
         );
     }
     queue_.push_back(member);
-    wake_.notify_one();
-    member->answered.wait(lock, [&member] { return member->done; });
+    const bool enough = queue_.size() >= awaited_;
     lock.unlock();
+    if (enough) wake_.notify_one();
+    std::unique_lock answer(member->mutex);
+    member->answered.wait(answer, [&member] { return member->done; });
+    answer.unlock();
     if (member->error) std::rethrow_exception(member->error);
 }
 
@@ -105,6 +112,7 @@ void Writer::Loop() {
             std::unique_lock lock(mutex_);
             wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });
             if (queue_.empty()) return;
+            AwaitOthers(lock);
             std::size_t count = std::min(queue_.size(), kGroup);
             std::move(
                 queue_.begin(),
@@ -114,17 +122,40 @@ void Writer::Loop() {
             queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(count));
         }
         base::TestPoint("sqlite.group");
+        const base::Instant begun = base::SystemClock().Now();
         RunGroup(group);
+        last_took_ = base::SystemClock().Now() - begun;
     }
 }
 
+// Callers that were answered a moment ago come back, most of them, while others have queued behind
+// them: without a moment of patience there would be two groups of half of them for ever, each with
+// a commit of its own. Patience is at most half of a commit, and none where it has not paid.
+void Writer::AwaitOthers(std::unique_lock<std::mutex>& lock) {
+    if (queue_.size() >= expected_ || (skip_ > 0 && skip_-- > 0)) return;
+    awaited_ = std::min(expected_, kGroup);
+    wake_.wait_for(lock, std::min(last_took_ / 2, kPatience), [this] {
+        return stop_ || queue_.size() >= awaited_;
+    });
+    const bool came = queue_.size() * 4 >= awaited_ * 3;
+    awaited_ = 1;
+    misses_ = came ? 0 : std::min(misses_ + 1, kMisses);
+    skip_ = (1 << misses_) - 1;
+}
+
 void Writer::Answer(const Group& group) {
-    std::lock_guard guard(mutex_);
-    ++totals_.groups;
+    {
+        std::lock_guard guard(mutex_);
+        ++totals_.groups;
+        totals_.members += static_cast<std::int64_t>(group.size());
+        expected_ = group.size() + queue_.size();
+    }
     for (const auto& member : group) {
-        member->done = true;
+        {
+            std::lock_guard guard(member->mutex);
+            member->done = true;
+        }
         member->answered.notify_one();
-        ++totals_.members;
     }
 }
 
@@ -162,15 +193,39 @@ void Writer::RunGroup(const Group& group) {
     Answer(group);
 }
 
+// Our own statements need no triggers: those of the audit log are there against others, and cost
+// more than its rows. The host's code has them. To switch costs a little, so that they stay on for
+// a while: where the host writes once, it writes again.
+void Writer::BeforeMember(const Member& member) {
+    if (member.whose == Work::kHosts) {
+        if (!triggers_) db_.EnableTriggers(true);
+        triggers_ = true;
+        groups_without_ = 0;
+    }
+    if (member.whose != Work::kBrief) ops_.WriteGathered();
+}
+
+void Writer::RestTriggers() {
+    if (!triggers_ || ++groups_without_ < kGroupsWithTriggers) return;
+    db_.EnableTriggers(false);
+    triggers_ = false;
+}
+
 // Commits the group; returns those that must be run again because one member undid them all.
 Writer::Group Writer::RunOnce(const Group& group) {
     std::size_t ran = 0;
     try {
         RequireSound();
+        RestTriggers();
         sqlite::Transaction transaction(db_);
+        ops_.BeginGroup();
         bool whole = true;
-        while (whole && ran < group.size()) whole = RunMember(*group[ran++], group.size() == 1);
+        while (whole && ran < group.size()) {
+            BeforeMember(*group[ran]);
+            whole = RunMember(*group[ran++], group.size() == 1);
+        }
         if (!whole) return WithoutTheCulprit(group, ran);
+        ops_.WriteGathered();
         base::TestPoint("sqlite.before_commit");
         transaction.Commit();
         base::TestPoint("sqlite.committed");
@@ -196,7 +251,7 @@ Writer::Group Writer::WithoutTheCulprit(const Group& group, std::size_t ran) {
     for (std::size_t i = 0; i < group.size(); ++i) {
         Member& member = *group[i];
         if (member.error) continue;
-        if (hosts && (i >= ran || member.whose == Work::kOurs)) {
+        if (hosts && (i >= ran || member.whose != Work::kHosts)) {
             again.push_back(group[i]);
         } else {
             member.error = std::make_exception_ptr(Unavailable(

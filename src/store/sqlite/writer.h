@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -43,6 +44,7 @@ public:
     enum class Work : std::uint8_t {
         kOurs,   // may be run again when the transaction was lost
         kHosts,  // the host's own code: called once
+        kBrief,  // ours, and looks at nothing that others of its group have left to be written
     };
     // Runs `member` in the next group and returns when it is committed. Throws what it threw, or
     // Unavailable (nothing was changed), or CommitUnknown.
@@ -67,15 +69,20 @@ private:
         const std::function<void(Ops&)>* work = nullptr;
         Work whose = Work::kOurs;
         std::exception_ptr error;
-        bool done = false;
+        // A lock of its own: those who are answered together do not wait for each other.
+        std::mutex mutex;
         std::condition_variable answered;
+        bool done = false;  // guarded by mutex
     };
     using Group = std::deque<std::shared_ptr<Member>>;
 
     void Loop();
+    void AwaitOthers(std::unique_lock<std::mutex>& lock);
     void RunGroup(const Group& group);
     Group RunOnce(const Group& group);
     bool RunMember(Member& member, bool alone);
+    void BeforeMember(const Member& member);
+    void RestTriggers();
     Group WithoutTheCulprit(const Group& group, std::size_t ran);
     void Answer(const Group& group);
     void FailAll(const Group& group, std::size_t count, std::exception_ptr error);
@@ -84,14 +91,21 @@ private:
     // Only the writer's thread, once it runs.
     sqlite::Connection db_;
     Ops ops_;
+    bool triggers_ = false;                // they fire
+    int groups_without_ = 0;               // the host's code, in a row
+    base::Instant::duration last_took_{};  // the last group
+    int misses_ = 0;                       // in a row: those awaited did not come
+    int skip_ = 0;                         // so many groups are not awaited
 
     std::atomic<bool> broken_ = false;
     std::mutex mutex_;
     std::condition_variable wake_;
-    Group queue_;             // guarded by mutex_
-    bool stop_ = false;       // guarded by mutex_
-    std::string why_broken_;  // guarded by mutex_
-    Totals totals_;           // guarded by mutex_
+    Group queue_;               // guarded by mutex_
+    std::size_t awaited_ = 1;   // so many wake the writer; guarded by mutex_
+    std::size_t expected_ = 0;  // in the next group, if all come back; guarded by mutex_
+    bool stop_ = false;         // guarded by mutex_
+    std::string why_broken_;    // guarded by mutex_
+    Totals totals_;             // guarded by mutex_
     std::jthread thread_;
 };
 

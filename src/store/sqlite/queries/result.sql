@@ -4,6 +4,9 @@ INSERT INTO stint_result (task, total, errors, look_at) VALUES (?, 0, 0, ?) ON C
 -- name: result_items
 SELECT total, errors FROM stint_result WHERE task = ?;
 
+-- name: result_any
+SELECT 1 FROM stint_result LIMIT 1;
+
 -- name: result_load
 SELECT total, errors, checkpoint, checkpoint_by, checkpoint_at FROM stint_result WHERE task = ?;
 
