@@ -11,6 +11,8 @@ constexpr std::size_t kTasksAtOnce = 1'000;
 // How long a leader waits for others, and how fast it forgets how many there were.
 constexpr auto kGatherFor = std::chrono::microseconds{150};
 constexpr double kForget = 0.95;
+// Of what is learned about how long a transaction takes, before it is late.
+constexpr base::Instant::duration kLearned = std::chrono::milliseconds{100};
 // So many tasks are worth a transaction of their own.
 constexpr std::size_t kLarge = 100;
 
@@ -30,9 +32,9 @@ void GroupSubmit::Request::Tell(State news) {
     told_.notify_one();
 }
 
-GroupSubmit::Request::State GroupSubmit::Request::Hear() {
+GroupSubmit::Request::State GroupSubmit::Request::Hear(Duration patience) {
     std::unique_lock lock(mutex_);
-    told_.wait(lock, [&] { return state_ != State::kWaits; });
+    told_.wait_for(lock, patience, [&] { return state_ != State::kWaits; });
     return state_;
 }
 
@@ -51,8 +53,10 @@ std::vector<SubmitReply> GroupSubmit::Submit(std::span<const NewTask> tasks) {
     }
     base::TestPoint("store_postgres.lined_up");
     if (leader) leader->Tell(Request::State::kLeads);
+    Request::State heard = mine->Hear(late_);
+    for (; heard == Request::State::kWaits; heard = mine->Hear(late_)) CheckLate();
     // Whoever leads is the first in line, and so in the group that it takes.
-    if (mine->Hear() == Request::State::kLeads) LeadOnce();
+    if (heard == Request::State::kLeads) LeadOnce(*mine);
     {
         std::lock_guard guard(mutex_);
         --inside_;
@@ -66,17 +70,28 @@ GroupSubmit::RequestPtr GroupSubmit::Appoint() {
     if (leading_ > 0 && !SecondIsWorthIt()) return nullptr;
     ++leading_;
     choosing_ = true;
-    led_since_ = base::SystemClock().Now();
+    line_.front()->led_since = base::SystemClock().Now();
+    led_since_.push_back(line_.front()->led_since);
     return line_.front();
+}
+
+void GroupSubmit::CheckLate() {
+    std::unique_lock lock(mutex_);
+    RequestPtr second = Appoint();
+    lock.unlock();
+    if (second) second->Tell(Request::State::kLeads);
+}
+
+base::Instant::duration GroupSubmit::Late() const {
+    return std::max<base::Instant::duration>(late_, std::min(4 * trip_, kLearned));
 }
 
 bool GroupSubmit::SecondIsWorthIt() const {
     if (tasks_in_line_ >= kLarge) return true;
-    auto late = std::max<base::Instant::duration>(late_, 4 * trip_);
-    return base::SystemClock().Now() - led_since_ > late;
+    return base::SystemClock().Now() - std::ranges::min(led_since_) > Late();
 }
 
-void GroupSubmit::LeadOnce() {
+void GroupSubmit::LeadOnce(const Request& leader) {
     std::unique_lock lock(mutex_);
     Gather(lock);
     std::vector<RequestPtr> group = TakeGroup();
@@ -90,7 +105,10 @@ void GroupSubmit::LeadOnce() {
 
     lock.lock();
     --leading_;
-    trip_ += (base::SystemClock().Now() - begun - trip_) / 4;
+    led_since_.erase(std::ranges::find(led_since_, leader.led_since));
+    // How long one was held up says nothing of how long one takes.
+    base::Instant::duration took = base::SystemClock().Now() - begun;
+    trip_ += (std::min(took, Late()) - trip_) / 4;
     RequestPtr next = Appoint();
     lock.unlock();
     if (next) next->Tell(Request::State::kLeads);
@@ -124,11 +142,11 @@ std::vector<GroupSubmit::RequestPtr> GroupSubmit::TakeGroup() {
 
 void GroupSubmit::SubmitAll(const std::vector<RequestPtr>& group) {
     if (group.size() == 1) return Alone(*group.front());
-    std::vector<NewTask> all;
-    for (const RequestPtr& request : group) {
-        all.insert(all.end(), request->tasks.begin(), request->tasks.end());
-    }
     try {
+        std::vector<NewTask> all;
+        for (const RequestPtr& request : group) {
+            all.insert(all.end(), request->tasks.begin(), request->tasks.end());
+        }
         std::vector<SubmitReply> replies = work_(all);
         auto next = std::make_move_iterator(replies.begin());
         for (const RequestPtr& request : group) {

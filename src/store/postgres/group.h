@@ -41,11 +41,13 @@ private:
     struct Request {
         enum class State : std::uint8_t { kWaits, kLeads, kDone };
         void Tell(State news);
-        State Hear();  // sleeps until there is news
+        State Hear(Duration patience
+        );  // sleeps until there is news; kWaits: for so long there was none
 
         std::span<const NewTask> tasks;
         std::vector<SubmitReply> replies;
         std::exception_ptr failure;
+        base::Instant led_since{};  // guarded by the group's lock
 
     private:
         std::mutex mutex_;
@@ -58,11 +60,13 @@ private:
     // told that it does.
     RequestPtr Appoint();
     bool SecondIsWorthIt() const;
+    base::Instant::duration Late() const;
+    void CheckLate();  // by one that waits: whether another is to lead beside the one that is late
     // Takes from the front of the line what fits one transaction.
     std::vector<RequestPtr> TakeGroup();
     // Lets those come who usually do, for a moment.
     void Gather(std::unique_lock<std::mutex>& lock);
-    void LeadOnce();
+    void LeadOnce(const Request& leader);
     void SubmitAll(const std::vector<RequestPtr>& group);
     void Alone(Request& request);
 
@@ -74,12 +78,12 @@ private:
     std::deque<RequestPtr> line_;  // guarded by mutex_, as are the next
     std::size_t tasks_in_line_ = 0;
     int leading_ = 0;
-    bool choosing_ = false;            // whoever was appointed has not taken its group yet
-    std::size_t wanted_ = 0;           // by the one that gathers; 0: none does
-    int inside_ = 0;                   // callers
-    double usual_ = 0;                 // of them, at most, in the last while
-    base::Instant led_since_{};        // the last that was appointed
-    base::Instant::duration trip_{0};  // how long one takes, smoothed
+    bool choosing_ = false;                 // whoever was appointed has not taken its group yet
+    std::size_t wanted_ = 0;                // by the one that gathers; 0: none does
+    int inside_ = 0;                        // callers
+    double usual_ = 0;                      // of them, at most, in the last while
+    std::vector<base::Instant> led_since_;  // of those that lead
+    base::Instant::duration trip_{0};       // how long one takes, smoothed
 };
 
 }  // namespace stint::store::pg

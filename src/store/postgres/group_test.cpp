@@ -157,6 +157,28 @@ TEST(GroupSubmit, WhoComesWhenTheFirstIsLateDoesNotWaitForIt) {
     gate.Open();
 }
 
+// Also one that came before it was late, and after others were late before.
+TEST(GroupSubmit, WhoWaitsForOneThatHasBecomeLateLeadsAfterAWhile) {
+    std::binary_semaphore entered{0}, open{0};
+    GroupSubmit group(
+        [&](std::span<const NewTask> tasks) {
+            if (tasks.front().input == "held") {
+                entered.release();
+                open.acquire();
+            }
+            return Answer(tasks);
+        },
+        2
+    );
+    for (int round = 0; round < 3; ++round) {
+        NewTask slow{.type = "t", .input = "held"}, other{.type = "t", .input = "other"};
+        std::jthread first([&] { group.Submit({&slow, 1}); });
+        entered.acquire();
+        EXPECT_THAT(group.Submit({&other, 1}), SizeIs(1)) << "although the first is still held";
+        open.release();
+    }
+}
+
 TEST(GroupSubmit, AnUnknownCommitIsEverybodysWhoWasInIt) {
     Gate gate;
     GroupSubmit group(

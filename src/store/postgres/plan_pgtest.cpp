@@ -40,6 +40,8 @@ bool Grows(std::string_view table) {
           "visit",
           "published",
           "firing",
+          "progress",
+          "task_result",
           "join_"}) {
         if (table.starts_with(large)) return true;
     }

@@ -345,6 +345,22 @@ std::map<TaskId, ItemCounts> PostgresStore::HearItemsOf(
     return in_error;
 }
 
+// One audit entry says the same of many tasks: where, in the order of their ids, the next begins.
+std::vector<std::int64_t> EntryBounds(
+    std::span<const Settlement> settlements, std::span<const std::size_t> which
+) {
+    constexpr std::size_t kTasksPerEntry = 500;
+    std::vector<std::int64_t> bounds;
+    if (which.size() <= kTasksPerEntry) return bounds;
+    std::vector<std::int64_t> tasks;
+    for (std::size_t i : which) tasks.push_back(settlements[i].task.value());
+    std::ranges::sort(tasks);
+    for (std::size_t at = kTasksPerEntry; at < tasks.size(); at += kTasksPerEntry) {
+        bounds.push_back(tasks[at]);
+    }
+    return bounds;
+}
+
 void PostgresStore::SettleComplete(
     Transaction& transaction,
     std::span<const Settlement> settlements,
@@ -372,6 +388,7 @@ void PostgresStore::SettleComplete(
     for (ArrayOf* column : {&task, &key, &secret, &period}) column->AddTo(params);
     for (ArrayOf* column : {&output, &warning, &code, &tail}) column->AddUnlessNothing(params);
     AddInts(params, Sorted(keys));
+    AddInts(params, EntryBounds(settlements, which));
     std::vector<postgres::Command> commands = {{&db_.sql.complete, &params}};
     Params held;
     if (release) {

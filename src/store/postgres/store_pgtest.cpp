@@ -820,6 +820,37 @@ TEST_F(OpenClaim, OfAllThatALookPassesOverDoesNotKeepOthersFromTheRest) {
     EXPECT_EQ(leases[0].task, last);
 }
 
+// The numbers of an entry's lines come from a block: more than it has would be somebody else's.
+TEST_F(PostgresStoreTest, AnAuditEntryOfManyThatEndedHasItsShare) {
+    std::vector<NewTask> both;
+    for (int i = 0; i < 600; ++i) {
+        both.push_back({.type = "t"});
+        both.push_back({.type = "other"});
+    }
+    for (std::size_t at = 0; at < both.size(); at += 600) {
+        store_->Submit(std::span(both).subspan(at, 600));
+    }
+    std::vector<Settlement> done;
+    for (const Lease& lease : Claim(*store_, 600)) done.push_back(Done(lease));
+    ASSERT_THAT(done, SizeIs(600));
+    store_->Settle(done);
+    Rows entries = Connect()->Query(
+        Statement{
+            "",
+            fmt::format(
+                "SELECT max(cardinality(ids)), sum(cardinality(ids)), count(DISTINCT seq), "
+                "count(*) "
+                "FROM {}.audit WHERE event = 3",
+                schema_->name()
+            )},
+        {},
+        Commits::kNo
+    );
+    EXPECT_LE(entries.Int(0, 0), 500);
+    EXPECT_EQ(entries.Int(0, 1), 600);
+    EXPECT_EQ(entries.Int(0, 2), entries.Int(0, 3));
+}
+
 // Positions are drawn for all lanes together.
 TEST_F(PostgresStoreTest, GapsInALineDoNotEndAClaim) {
     std::vector<TaskId> wanted;

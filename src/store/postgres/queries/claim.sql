@@ -27,7 +27,7 @@ h AS MATERIALIZED (
 c AS MATERIALIZED (
     -- How many of the first $5 wait in each lane. Read without locks: what is not taken must not be kept from others. Of a
     -- single lane all may, and nothing is counted: where its positions have no gaps they are among the next numbers.
-    SELECT i.lane, i.mark, $5::bigint AS n, f.pos + $5::int + 500 AS last FROM h CROSS JOIN LATERAL (SELECT h.lanes[1] AS lane, h.marks[1] AS mark) i
+    SELECT i.lane, f.pos - 1 AS mark, $5::bigint AS n, f.pos + $5::int + 500 AS last FROM h CROSS JOIN LATERAL (SELECT h.lanes[1] AS lane, h.marks[1] AS mark) i
         CROSS JOIN LATERAL (SELECT r.pos FROM $schema$.ready r WHERE r.lane = i.lane AND r.pos > i.mark ORDER BY r.pos LIMIT 1) f
     WHERE (SELECT count(*) FROM m) = 1
     UNION ALL
@@ -54,7 +54,7 @@ w AS MATERIALIZED (
     -- priority; of a single lane, behind what was looked at. Rows are locked one by one as they are asked for, so no more than
     -- these.
     SELECT q.tid FROM h CROSS JOIN LATERAL unnest(h.lanes, h.marks) l(lane, mark) CROSS JOIN LATERAL (
-        SELECT CASE WHEN (SELECT count(*) FROM m) = 1 THEN (SELECT c.last FROM c) ELSE l.mark END AS mark) b CROSS JOIN LATERAL (
+        SELECT CASE WHEN (SELECT count(*) FROM m) = 1 THEN (SELECT max(c.last) FROM c) ELSE l.mark END AS mark) b CROSS JOIN LATERAL (
         SELECT max(f.pos) AS last FROM (
             SELECT r.pos FROM $schema$.ready r WHERE r.lane = l.lane AND r.pos > b.mark ORDER BY r.pos LIMIT $5::int + 500) f) t CROSS JOIN LATERAL (
         SELECT r.ctid AS tid FROM $schema$.ready r

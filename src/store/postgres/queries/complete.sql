@@ -1,7 +1,8 @@
 -- Success, the common ending: leaves the lease, moves to history, one audit row per batch. What is missing in the
 -- answer is not held with that token. The leases were locked by an earlier statement: what others did to them, and what else
 -- they wrote meanwhile, is seen here.
--- $1 task, $2 key, $3 secret, $4 period, $5 output, $6 warning, $7 exit_code, $8 stderr_tail; $9 the distinct keys, sorted
+-- $1 task, $2 key, $3 secret, $4 period, $5 output, $6 warning, $7 exit_code, $8 stderr_tail; $9 the distinct keys, sorted;
+-- $10 every 500th of the tasks, sorted: where the next audit row begins
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 l AS MATERIALIZED (
     SELECT e.*, (SELECT s.node FROM $schema$.session s WHERE s.id = e.session) AS node
@@ -11,8 +12,9 @@ x AS MATERIALIZED (
         u.exit_code, u.stderr_tail
     -- The last four are not sent when they hold nothing.
     FROM unnest($1::bigint[], $5::text[], $6::boolean[], $7::int[], $8::text[]) WITH ORDINALITY u(task, output, warning, exit_code, stderr_tail, ord)
-    -- One with items in error is no plain success: left out, as one that is not held.
-    WHERE NOT ((SELECT EXISTS (SELECT FROM $schema$.task_result))
+    -- One with items in error is no plain success: left out, as one that is not held. Not whether the table holds a row: that would
+    -- pass over all that are gone from it but not cleaned away yet. Where it takes no room it holds none.
+    WHERE NOT ((SELECT pg_relation_size('$schema$.task_result') > 0)
         AND coalesce((SELECT r.errors > 0 FROM $schema$.task_result r WHERE r.task = u.task), false))),
 h AS MATERIALIZED (
     SELECT u.task, x.task IS NOT NULL AS mine, u.flags, l.key, u.secret, l.session, l.node, l.started_at, x.ord, x.period, x.output, x.warning,
@@ -39,7 +41,7 @@ y AS (DELETE FROM $schema$.wait z WHERE z.task = ANY (ARRAY(SELECT id FROM v WHE
 ym AS (DELETE FROM $schema$.wait_member z WHERE z.waiter = ANY (ARRAY(SELECT id FROM v WHERE (flags & 1024) <> 0))),
 p AS (DELETE FROM $schema$.past z WHERE z.task = ANY ((SELECT past FROM f)::bigint[])),
 u AS (DELETE FROM $schema$.live_key z WHERE z.task = ANY ((SELECT keyed FROM f)::bigint[])),
-g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY ((SELECT f.tasks FROM f WHERE EXISTS (SELECT FROM $schema$.progress))::bigint[])),
+g AS (DELETE FROM $schema$.progress z WHERE z.task = ANY ((SELECT f.tasks FROM f WHERE pg_relation_size('$schema$.progress') > 0)::bigint[])),
 w AS (DELETE FROM $schema$.cancel_note z WHERE z.task = ANY ((SELECT noted FROM f)::bigint[])),
 -- Full joins, because those are never done by comparing each with each: what the planner believes of how many rows there
 -- are, which may be none, does not matter then. Each row of v has one of h and one of c.
@@ -66,7 +68,7 @@ a AS (
     SELECT $schema$.day_(n.t), nextval('$schema$.audit_seq'), n.t, o.tenant, 3, 1, 4, o.attempt, o.generation, o.session, 'worker', o.span, o.ids
     FROM n, (SELECT c.tenant, i.attempt, i.generation, i.session, int8range(min(i.id), max(i.id), '[]') AS span, array_agg(i.id) AS ids
              FROM i FULL JOIN c ON c.id = i.lane WHERE coalesce(i.id, 0) <> 0
-             GROUP BY c.tenant, i.attempt, i.generation, i.session, i.id % ((cardinality($1::bigint[]) + 499) / 500)) o)
+             GROUP BY c.tenant, i.attempt, i.generation, i.session, width_bucket(i.id, $10::bigint[])) o)
 -- Which of them are done, by their places in $1, and of these: somebody waits for it, as the row said when it was deleted
 -- (others may have begun to after the leases were read); it held resources; it was the head of an order key.
 SELECT array_agg(ord), array_agg(ord) FILTER (WHERE task IN (SELECT id FROM i WHERE (flags & 128) <> 0)),
