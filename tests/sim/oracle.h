@@ -191,9 +191,12 @@ private:
     std::map<std::int64_t, TaskId> markers_;  // first task stored for each client's request
     std::map<ScheduledRun, TaskId> runs_;
     std::map<TaskId, Shadow> shadows_;
-    std::map<TaskId, WaitShadow> waits_;                       // that go on
-    using Steps = std::map<std::size_t, std::vector<TaskId>>;  // the tasks of each step
-    std::map<TaskId, Steps> steps_;                            // of each execution
+    std::map<TaskId, WaitShadow> waits_;  // that go on
+    // The tasks of one step, by the generation of the execution that made them.
+    using Made = std::map<int, std::vector<TaskId>>;
+    using Steps = std::map<std::size_t, Made>;
+    bool IsDone(const Made& made, std::size_t tasks) const;
+    std::map<TaskId, Steps> steps_;  // of each execution
     std::map<SessionId, SessionShadow> sessions_;
     std::map<TaskId, LeaseToken> before_;  // tokens when the settling call began
     std::map<UniqueKey, TaskId> unique_;   // live tasks only

@@ -27,6 +27,15 @@ bool Oracle::EverEnded(TaskId task) const {
     return shadow != shadows_.end() && shadow->second.terminal_in_generation > 0;
 }
 
+// By those that were made last: of an execution that was cancelled and tried again, what it had
+// begun before may still be on its way to its end.
+bool Oracle::IsDone(const Made& made, std::size_t tasks) const {
+    if (made.empty()) return tasks == 0;
+    const std::vector<TaskId>& last = made.rbegin()->second;
+    return last.size() >= tasks &&
+           std::ranges::all_of(last, [&](TaskId one) { return EverEnded(one); });
+}
+
 bool Oracle::JudgeStep(const TaskRecord& fresh) {
     const TaskRecord* execution = fresh.parent.valid() ? Find(fresh.parent) : nullptr;
     if (execution == nullptr || execution->type != model::kStepsType) return false;
@@ -38,32 +47,25 @@ bool Oracle::JudgeStep(const TaskRecord& fresh) {
     }
     Steps& made = steps_[execution->id];
     for (std::size_t before = 0; before < *step; ++before) {
-        const std::vector<TaskId>& members = made[before];
-        auto ended = std::ranges::count_if(members, [&](TaskId one) { return EverEnded(one); });
-        if (members.size() >= input->steps[before].tasks.size() &&
-            ended == static_cast<std::ptrdiff_t>(members.size())) {
-            continue;
-        }
+        const std::size_t tasks = input->steps[before].tasks.size();
+        if (IsDone(made[before], tasks)) continue;
         Violate(
             "I12",
             fresh.id,
             fmt::format(
-                "step {} of execution {} begins with {} of {} tasks of step {} made, {} of them "
-                "over",
+                "step {} of execution {} begins before the {} tasks of step {} are made and over",
                 *step + 1,
                 execution->id.value(),
-                members.size(),
-                input->steps[before].tasks.size(),
-                before + 1,
-                ended
+                tasks,
+                before + 1
             )
         );
         return true;
     }
-    made[*step].push_back(fresh.id);
     // An operator's retry begins with the step that has failed, which is then made once more.
-    auto most = input->steps[*step].tasks.size() * static_cast<std::size_t>(execution->generation);
-    if (made[*step].size() > most) {
+    std::vector<TaskId>& now = made[*step][execution->generation];
+    now.push_back(fresh.id);
+    if (now.size() > input->steps[*step].tasks.size()) {
         Violate("I12", fresh.id, fmt::format("step {} was made twice", *step + 1));
     }
     return true;
@@ -76,10 +78,7 @@ void Oracle::CheckExecution(const TaskRecord& execution) {
     auto input = model::DecodeStepsInput(execution.input);
     if (!input || !execution.output.starts_with(kOutput)) return;
     for (std::size_t step = 0; step < input->steps.size(); ++step) {
-        const std::vector<TaskId>& members = steps_[execution.id][step];
-        bool all = members.size() >= input->steps[step].tasks.size() &&
-                   std::ranges::all_of(members, [&](TaskId one) { return EverEnded(one); });
-        if (!all) {
+        if (!IsDone(steps_[execution.id][step], input->steps[step].tasks.size())) {
             Violate("I12", execution.id, fmt::format("complete without step {}", step + 1));
         }
     }
