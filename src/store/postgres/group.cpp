@@ -1,5 +1,7 @@
 #include "store/postgres/group.h"
 
+#include <algorithm>
+
 #include "base/test_point.h"
 #include "store/postgres/db.h"
 
