@@ -159,7 +159,7 @@ void Writer::Answer(const Group& group) {
     }
 }
 
-void Writer::FailAll(const Group& group, std::size_t count, std::exception_ptr error) {
+void Writer::FailAll(const Group& group, std::size_t count, const std::exception_ptr& error) {
     for (std::size_t i = 0; i < count; ++i) {
         if (!group[i]->error) group[i]->error = error;
     }

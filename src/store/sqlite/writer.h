@@ -85,7 +85,7 @@ private:
     void RestTriggers();
     Group WithoutTheCulprit(const Group& group, std::size_t ran);
     void Answer(const Group& group);
-    void FailAll(const Group& group, std::size_t count, std::exception_ptr error);
+    void FailAll(const Group& group, std::size_t count, const std::exception_ptr& error);
 
     const bool unclean_;  // asked before the file is opened
     // Only the writer's thread, once it runs.
