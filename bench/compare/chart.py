@@ -1,9 +1,9 @@
 """Results as an SVG for light and dark pages: a bar per contender with its spread, the limit as a line."""
 import html
 
+import parts
 import plan
 import stats
-import tables
 
 WIDTH, LEFT, RIGHT = 760, 250, 90  # of the page, of the names, of the figures
 BAR, GAP, HEAD = 16, 6, 44
@@ -31,11 +31,18 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 
 
 def bars(results, server, workload, case):
-    """(label, class, spread) of those who were measured, and (label, median) of the limits."""
+    """(label, class, spread) of those who were measured, or of our cases, and (label, median) of the limits."""
     shown, lines = [], []
+    if workload.by_case:
+        for each in plan.cases(workload, results["sizes"]):
+            records = parts.select(results, server, workload.key, each, parts.OURS)
+            found = stats.spread(stats.figures(records, workload.figure).values())
+            if found:
+                shown.append((each, "ours", found))
+        return shown, lines
     for contender in plan.contenders(workload, case):
         kind, key, mode = contender
-        records = tables.select(results, server, workload.key, case, contender)
+        records = parts.select(results, server, workload.key, case, contender)
         found = stats.spread(stats.figures(records, workload.figure).values())
         if found is None:
             continue
@@ -87,7 +94,7 @@ def panel(results, server, workload, case, top):
 def svg(results, server):
     body, top = [], 12
     for workload in plan.ALL:
-        for case in plan.cases(workload, results["sizes"]):
+        for case in ("",) if workload.by_case else plan.cases(workload, results["sizes"]):
             lines, top = panel(results, server, workload, case, top)
             body += lines
     return "\n".join([

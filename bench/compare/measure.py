@@ -14,6 +14,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 INPUT = '{"n":1,"at":0,"user":"customer-000123","action":"send_invoice","language":"en","filler":"----------"}'
 
 
+# Where a workload's name is taken.
+METHODS = {"sizes": "of_size"}
+
+
 class Field:
     """The servers and programs of one run on one version of PostgreSQL."""
 
@@ -29,7 +33,7 @@ class Field:
     def measure(self, workload, case, contender):
         kind, key, mode = contender
         who = {"ours": Ours, "peer": Peer, "limit": Limit}[kind](self, key, mode)
-        return getattr(who, workload)(case)
+        return getattr(who, METHODS.get(workload, workload))(case)
 
 
 def number_in(case):
@@ -39,10 +43,9 @@ def number_in(case):
 class Ours:
     """`stint bench`, as anybody can run it."""
 
-    def __init__(self, field, _, mode):
+    def __init__(self, field, _key, _mode):
         self.field = field
         self.sizes = field.sizes
-        self.tuned = mode == "tuned"
 
     def bench(self, kind, patience, store=None, **options):
         store = store or self.field.postgres.fresh("ours")
@@ -64,14 +67,28 @@ class Ours:
                     found[name] = found[other]
         return {k: v for k, v in found.items() if isinstance(v, (int, float, list))}
 
-    def workers(self):
-        return plan.OURS_TUNED if self.tuned else {}
-
-    def slots(self):
-        return {k: v for k, v in self.workers().items() if k == "slots"}
+    def store(self, name):
+        """The address of an empty one; a benchmark makes its own beside it."""
+        if name == "SQLite":
+            return f"sqlite:{self.field.directory / 'ours.db'}"
+        return self.field.postgres.fresh("ours")
 
     def drain(self, case):
-        return self.bench("drain", 300, tasks=self.sizes["tasks"], processes=number_in(case), **self.workers())
+        return self.bench("drain", 300, tasks=self.sizes["tasks"], processes=number_in(case))
+
+    def processes(self, case):
+        return with_costs(self.drain(case))
+
+    def of_size(self, case):
+        store, count = case.split(", ", 1)
+        tasks = number_in(count)
+        first = min(tasks, self.sizes["size_first"])
+        return with_costs(self.bench("drain", 300 + tasks / 10_000, self.store(store), tasks=tasks, first=first))
+
+    def memory(self, case):
+        return self.bench(
+            "drain", 600, self.store(case), tasks=self.sizes["memory_tasks"], first=self.sizes["memory_first"],
+            slots=self.sizes["memory_slots"])
 
     def submit(self, _):
         return self.bench("submit", 300, tasks=self.sizes["submit_tasks"], clients=1, batch=1000)
@@ -80,24 +97,31 @@ class Ours:
         return self.bench("submit", 300, tasks=self.sizes["callers_tasks"], clients=16, batch=1)
 
     def latency(self, _):
-        return self.bench("latency", 300, tasks=self.sizes["latency_tasks"], **self.slots())
+        return self.bench("latency", 300, tasks=self.sizes["latency_tasks"])
 
     def openloop(self, case):
-        seconds = self.sizes["openloop_seconds"]
-        found = self.bench("openloop", seconds * 3, rate=number_in(case), seconds=seconds, **self.slots())
-        found.setdefault("accepted_per_s", found.get("tasks_per_s"))
-        if found.get("p99_ms") is not None and "keeps_up" not in found:
-            found["keeps_up"] = found["p99_ms"] < 1000
-        return found
+        rate = number_in(case)
+        seconds = self.sizes["openloop_seconds" if rate == max(self.sizes["rates"]) else "peer_openloop_seconds"]
+        found = self.bench("openloop", seconds * 3, rate=rate, seconds=seconds)
+        return {**found, "accepted_per_s": found.get("tasks_per_s"), "keeps_up": found.get("kept_up")}
 
     def backlog(self, _):
-        return self.bench("backlog", 1200, tasks=self.sizes["large"])
+        found = self.bench("backlog", 1200, tasks=self.sizes["large"])
+        return {**found, "small_per_s": found.get("small_tasks_per_s"), "large_per_s": found.get("large_tasks_per_s")}
 
-    def pinned(self, _):
-        return self.bench("pinned", self.sizes["pinned_seconds"] * 2 + 60, seconds=self.sizes["pinned_seconds"])
+    def future(self, _):
+        """With a backlog that is measured anyway kept as short as it may be."""
+        many = self.sizes["future"]
+        found = self.bench("backlog", 600 + many / 10_000, tasks=self.sizes["small"] * 3, future=many)
+        return {**found, "ratio": found.get("future_ratio"), "small_per_s": found.get("without_future_tasks_per_s"),
+                "future_per_s": found.get("future_tasks_per_s")}
+
+    def pinned(self, case):
+        seconds = self.sizes["pinned_seconds"]
+        return self.bench("pinned", seconds * 2 + 60, pin=case, seconds=seconds)
 
     def resources(self, _):
-        return self.bench("resources", 600, tasks=self.sizes["tasks"], **self.slots())
+        return self.bench("resources", 600, tasks=self.sizes["tasks"])
 
     def idle(self, _):
         """Counted by the server, as for the peers."""
@@ -108,7 +132,7 @@ class Ours:
         command = [self.field.stint, "worker", "start", "--store", url, "--queues", "bench", "--bench-types"]
         worker = self.field.processes.start(command, cwd=self.field.directory, stdout=log, stderr=log)
         try:
-            time.sleep(self.sizes["idle_settle"] + 2)
+            time.sleep(self.sizes["idle_settle"])
             begin, used = server.log_size(), cpu_seconds(worker.pid)
             time.sleep(self.sizes["idle_seconds"])
             if worker.poll() is not None:
@@ -122,10 +146,9 @@ class Ours:
                 "cpu_percent": used / seconds * 100}
 
     def sqlite(self, case):
-        file = self.field.directory / "ours.db"
         if case == "drain":
-            return self.bench("drain", 300, f"sqlite:{file}", tasks=self.sizes["tasks"], **self.workers())
-        return self.bench("submit", 300, f"sqlite:{file}", tasks=self.sizes["callers_tasks"], clients=16, batch=1)
+            return self.bench("drain", 300, self.store("SQLite"), tasks=self.sizes["tasks"])
+        return self.bench("submit", 300, self.store("SQLite"), tasks=self.sizes["callers_tasks"], clients=16, batch=1)
 
 
 class Peer:
@@ -192,23 +215,24 @@ class Peer:
         return self.node("latency", self.prepared(0), tasks / 50 + 120, tasks=tasks, seconds=tasks / 50 + 30)
 
     def openloop(self, case):
-        seconds = self.sizes["openloop_seconds"]
+        seconds = self.sizes["peer_openloop_seconds"]
         return self.node("openloop", self.prepared(0), seconds + 150, rate=number_in(case), seconds=seconds)
 
     def backlog(self, _):
         small = self.first_of(self.sizes["small"], self.sizes["target"], 1)["tasks_per_s"]
-        large = self.first_of(self.sizes["large"], self.sizes["target"], 1)["tasks_per_s"]
+        large = self.first_of(self.sizes["peer_large"], self.sizes["target"], 1)["tasks_per_s"]
         return {"small_per_s": small, "large_per_s": large, "ratio": large / small if small else None}
 
     def pinned(self, _):
-        seconds = self.sizes["pinned_seconds"]
+        seconds = self.sizes["peer_pinned_seconds"]
         return self.node("pinned", self.prepared(0), seconds + 150, seconds=seconds, window=self.sizes["window"])
 
     def idle(self, _):
         url = self.prepared(0)
         if self.in_postgres:
             self.field.postgres.sql("ALTER DATABASE peer SET log_statement = 'all'")
-        options = {"seconds": self.sizes["idle_seconds"], "settle": self.sizes["idle_settle"]}
+        seconds = self.sizes["peer_idle_seconds"]
+        options = {"seconds": seconds, "settle": self.sizes["peer_idle_settle"]}
         process = self.field.processes.start(
             self.command("idle", url, options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         marks, lines = {}, []
@@ -222,7 +246,7 @@ class Peer:
         found = result_of("".join(lines))
         if self.in_postgres:
             count = self.field.postgres.statements("peer", marks["begin"], marks["end"])
-            found["statements_per_min"] = count / self.sizes["idle_seconds"] * 60
+            found["statements_per_min"] = count / seconds * 60
         return found
 
 
@@ -318,6 +342,18 @@ def result_of(output):
         if line.startswith("result "):
             return json.loads(line[len("result "):])
     raise Failure("the measurement printed no result")
+
+
+def with_costs(found):
+    """Of a drain: microseconds of a processor per task, and how much of the machine all that was."""
+    server, client = found.get("server_cpu_s"), found.get("client_cpu_s", 0)
+    if found.get("complete"):
+        found["worker_us"] = found.get("worker_cpu_s", 0) / found["complete"] * 1e6
+        if server is not None:
+            found["server_us"] = server / found["complete"] * 1e6
+    if found.get("seconds"):
+        found["machine_percent"] = ((server or 0) + client) / found["seconds"] / os.cpu_count() * 100
+    return found
 
 
 def cpu_seconds(pid):

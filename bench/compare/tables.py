@@ -1,92 +1,15 @@
 """Results as Markdown, and the place in a document where they go."""
+import goals
+import parts
 import plan
 import stats
+from parts import OURS, select, versus
 
 BEGIN = "<!-- bench/compare/report writes from here -->"
 END = "<!-- bench/compare/report writes up to here -->"
 NOTHING = "*Not measured yet.*"
-
-
-def select(results, server, workload, case, contender):
-    return [
-        r for r in results["records"]
-        if (r["server"], r["workload"], r["case"], tuple(r["contender"])) == (server, workload, case, tuple(contender))
-    ]
-
-
-def fastest_peer(results, server, workload, case, figure, more_is_better):
-    """Among those that keep their tasks in PostgreSQL, tuned."""
-    best = None
-    for key, (_, in_postgres) in plan.PEERS.items():
-        contender = ("peer", key, "tuned")
-        found = stats.spread(stats.figures(select(results, server, workload, case, contender), figure).values())
-        if not in_postgres or found is None:
-            continue
-        if best is None or (found.median > best[1]) == more_is_better:
-            best = (contender, found.median)
-    return best[0] if best else None
-
-
-def versus(results, server, workload, case, figure, other):
-    """Ours by another's, round by round."""
-    ours = select(results, server, workload, case, ("ours", "stint", "tuned"))
-    return stats.ratio(ours, select(results, server, workload, case, other), figure) if other else None
-
-
-# ---- the goals -----------------------------------------------------------------------------------
-
-
-def goals(results, server):
-    """(what, against what, goal, measured ratio or figure, whether it is met)"""
-    rows = []
-
-    def against(what, workload, case, figure, other, name, goal, more=True):
-        found = versus(results, server, workload, case, figure, other)
-        met = found and (found.median >= goal if more else found.median <= goal)
-        rows.append((what, name, f"{'≥' if more else '≤'} {goal:g} ×", found, met, " ×"))
-
-    def peer(what, workload, case, figure, goal, more=True):
-        best = fastest_peer(results, server, workload, case, figure, more)
-        name = f"fastest peer on PostgreSQL, tuned{' (' + plan.label(*best) + ')' if best else ''}"
-        against(what, workload, case, figure, best, name, goal, more)
-
-    def limit(what, workload, case, figure, key, goal, more=True):
-        against(what, workload, case, figure, ("limit", key, ""), plan.LIMITS[key], goal, more)
-
-    def own(what, workload, name, goal):
-        found = stats.spread(
-            stats.figures(select(results, server, workload, "", ("ours", "stint", "tuned")), "ratio").values())
-        rows.append((what, name, f"≥ {goal:g} ×", found, found and found.median >= goal, " ×"))
-
-    for case in ("1 process", "2 processes"):
-        peer(f"drain, {case}", "drain", case, "tasks_per_s", 1.5)
-        limit(f"drain, {case}", "drain", case, "tasks_per_s", "our_writes", 0.7)
-    peer("bulk submit", "submit", "", "tasks_per_s", 1.5)
-    limit("bulk submit", "submit", "", "tasks_per_s", "copy", 0.5)
-    limit("single submits, 16 callers", "callers", "", "tasks_per_s", "single_commits", 1.5)
-    limit("latency, median", "latency", "", "p50_ms", "insert_notify", 1.5, more=False)
-    for figure, word in (("p50_ms", "median"), ("p99_ms", "p99")):
-        peer(f"latency, {word}", "latency", "", figure, 0.5, more=False)
-    top = stats.spread(
-        stats.figures(select(results, server, "openloop", "5,000/s", ("ours", "stint", "tuned")), "p99_ms").values())
-    rows.append(("open loop at 5,000/s, p99", "", "≤ 50 ms", top, top and top.median <= 50, " ms"))
-    own("backlog of 1,000,000", "backlog", "backlog of 30,000", 0.95)
-    own("pinned horizon, last window", "pinned", "first window", 0.95)
-    own("a resource on every task", "resources", "the same without", 0.85)
-    limit("SQLite drain", "sqlite", "drain", "tasks_per_s", "sqlite_drain", 0.5)
-    limit("SQLite, 16 callers", "sqlite", "16 callers", "tasks_per_s", "sqlite_insert", 5)
-    idle = stats.spread(stats.figures(
-        select(results, server, "idle", "", ("ours", "stint", "tuned")), "statements_per_min").values())
-    rows.append(("idle worker", "", "≤ 30 statements/min", idle, idle and idle.median <= 30, ""))
-    return rows
-
-
-def goals_table(results, server):
-    lines = ["| what | against | goal | measured | met |", "|---|---|---|---|---|"]
-    for what, name, goal, found, met, unit in goals(results, server):
-        word = "–" if found is None else "yes" if met else "**no**"
-        lines.append(f"| {what} | {name} | {goal} | {stats.spread_text(found, unit)} | {word} |")
-    return "\n".join(lines)
+# From this share of the machine's processor time on, more workers can only take it from the server.
+BUSY_PERCENT = 90
 
 
 # ---- one workload --------------------------------------------------------------------------------
@@ -115,7 +38,7 @@ def workload_table(results, server, workload, case):
         problems += [f"{name}: {problem}" for problem in said]
         cells = [cell(records, figure) for figure in (workload.figure, *(f for f, _ in workload.more_figures))]
         found = None
-        if contender != ("ours", "stint", "tuned"):
+        if contender != OURS:
             found = versus(results, server, workload.key, case, workload.figure, contender)
         if found and found.left_out:
             cells.append(stats.spread_text(found) + f", {found.left_out} left out")
@@ -127,42 +50,112 @@ def workload_table(results, server, workload, case):
     return "\n".join(lines + ([""] + [f"Not measured: {p}." for p in problems] if problems else []))
 
 
-def tables(results, charts=None):
-    """Everything that the document shows, for every server in the results."""
-    if not results or not results.get("records"):
-        return NOTHING
-    parts = []
-    for server in results["servers"]:
-        parts.append(f"### PostgreSQL {server}\n\n{about(results, server)}")
-        if charts and server in charts:
-            parts.append(f"![Bars with spread per workload, PostgreSQL {server}]({charts[server]})")
-        parts.append(goals_table(results, server))
-        parts += [text for text in [per_core(results, server)] if text]
-        sizes = results["sizes"]
-        for workload in plan.ALL:
+def scaling_table(results, server, workload):
+    """A row per case of ours; compared with one of them, round by round."""
+    heads = [workload.by_case, workload.unit, *(heading for _, heading in workload.more_figures)]
+    compared = workload.key in ("processes", "sizes")
+    heads += ["of the rate with " + {"processes": "1", "sizes": "100,000"}[workload.key]] if compared else []
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    problems = []
+    for case in plan.cases(workload, results["sizes"]):
+        records = select(results, server, workload.key, case, OURS)
+        if not records:
+            continue
+        problems += sorted({f"{case}: {r['problem']}" for r in records if r.get("problem")})
+        cells = [case, *(cell(records, f) for f in (workload.figure, *(f for f, _ in workload.more_figures)))]
+        if compared:
+            base = select(results, server, workload.key, plan.base_case(case), OURS)
+            cells.append(stats.spread_text(stats.ratio(records, base, workload.figure)))
+        lines.append("| " + " | ".join(cells) + " |")
+    if len(lines) == 2:
+        return ""
+    return "\n".join(lines + ([""] + [f"Not measured: {p}." for p in problems] if problems else []))
+
+
+def where_processors_end(results, server):
+    """From how many worker processes on the machine's processors are the limit."""
+    workload = plan.WORKLOADS["processes"]
+    used = {}
+    for case in plan.cases(workload, results["sizes"]):
+        records = select(results, server, workload.key, case, OURS)
+        found = stats.spread(stats.figures(records, "machine_percent").values())
+        if found:
+            used[case] = found.median
+    if not used:
+        return ""
+    busy = [case for case, share in used.items() if share >= BUSY_PERCENT]
+    machine = f"{results['machine']['processors']} processors"
+    if not busy:
+        return (f"At most {stats.text(max(used.values()))} % of the time of {machine} was used: they were not the "
+                "limit, but waits for commits and for each other.")
+    return (f"With {busy[0]} or more, at least {BUSY_PERCENT} % of the time of {machine} is used, the server's share "
+            "included: they are the limit, and more worker processes only share them.")
+
+
+def sections(results, server):
+    """Every workload of one run that has figures."""
+    sizes, found = results["sizes"], []
+    for workload in plan.ALL:
+        if workload.by_case:
+            shown = [scaling_table(results, server, workload)]
+            shown += [where_processors_end(results, server)] if workload.key == "processes" else []
+        else:
             shown = [workload_table(results, server, workload, case) for case in plan.cases(workload, sizes)]
-            shown = [table for table in shown if table]
-            if shown:
-                parts.append(f"#### {workload.title}\n\n{workload.note.format(**sizes)}")
-                parts += shown
-    return "\n\n".join(parts)
+        shown = [text for text in shown if text]
+        if shown:
+            found.append(f"#### {workload.title}\n\n{workload.note.format(**sizes)}")
+            found += shown
+    return found
+
+
+def tables(all_parts, charts=None):
+    """Everything that the document shows: per server its goals, then each run by itself."""
+    all_parts = [part for part in all_parts or [] if part.get("records")]
+    if not all_parts:
+        return NOTHING
+    shown = []
+    for server in parts.servers(all_parts):
+        shown.append(f"### Goals on PostgreSQL {server}\n\n{goals.table(all_parts, server)}")
+        for part in parts.with_server(all_parts, server):
+            shown.append(f"### PostgreSQL {server}, taken on {part['taken']}\n\n{about(part, server)}")
+            name = (charts or {}).get((all_parts.index(part), server))
+            if name:
+                shown.append(f"![Bars with spread per workload, PostgreSQL {server}]({name})")
+            shown += [text for text in [per_core(part, server)] if text]
+            shown += sections(part, server)
+    return "\n\n".join(shown)
 
 
 def about(results, server):
     machine, versions = results["machine"], results["versions"]
     canary = stats.spread([r.get("canary") for r in results["records"] if r["server"] == server])
-    quick = " **A quick run: the figures mean nothing.**" if results["quick"] else ""
     peers = ", ".join(f"{name} {version}" for name, version in sorted(versions["peers"].items()))
-    return (
-        f"Taken on {results['taken']}: {machine['processors']} × {machine['model']}, {machine['memory_gib']} GiB, "
+    said = (
+        f"{machine['processors']} × {machine['model']}, {machine['memory_gib']} GiB, "
         f"{machine['filesystem']}, Linux {machine['kernel']}. PostgreSQL {versions['postgres'][server]}, "
         f"Redis {versions['redis'] or 'none'}, {versions['stint']}; {peers}. Single commits beside each "
-        f"measurement: {stats.spread_text(canary, '/s')}.{quick}")
+        f"measurement: {stats.spread_text(canary, '/s')}.")
+    return said + how_it_ended(results)
+
+
+def how_it_ended(results):
+    """What a reader must know before the figures: how short it was, and what is missing."""
+    said = ""
+    if results["quick"]:
+        said += " **A quick run: the figures mean nothing.**"
+    if results.get("brief"):
+        said += " A brief run: sizes of the peers are smaller."
+    if results.get("ended") in ("interrupted", "running"):
+        said += " **It did not come to its end: what is missing was not measured.**"
+    out = results.get("left_out", [])
+    if out:
+        said += f" Left out, for lack of time: {'; '.join(out)}."
+    return said
 
 
 def per_core(results, server):
     """For sizing: what a processor carried when all of them were busy with everything."""
-    records = select(results, server, "drain", "2 processes", ("ours", "stint", "tuned"))
+    records = select(results, server, "drain", "2 processes", OURS)
     found = stats.spread(stats.figures(records, "tasks_per_s").values())
     if found is None:
         return ""

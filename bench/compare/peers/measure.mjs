@@ -40,7 +40,7 @@ async function withProducer(body) {
 async function fill() {
     await peer.install();
     if (!spec.tasks) return {};
-    const enqueued = peer.multiply ? Math.min(spec.tasks, 50_000) : spec.tasks;
+    const enqueued = peer.multiply ? Math.min(spec.tasks, 10_000) : spec.tasks;
     await withProducer(async (producer) => {
         let next = 0;
         const lane = async () => {
