@@ -87,7 +87,10 @@ class Run:
         return {prefix: (self.start_submitter(prefix, *arguments), arguments) for prefix in prefixes}
 
     def finish(self, submitters):
-        """A machine that is too slow for the pace has asked for less."""
+        """A machine that is too slow for the pace has asked for less. The last strike hits all who submit: what they
+        had accepted without hearing of it must be asked for again although it is enough."""
+        for prefix in list(submitters):
+            self.kill_submitter(submitters, prefix)
         for prefix, (process, _) in submitters.items():
             (self.journals / f"submit-{prefix}.enough").touch()
             deadline = time.monotonic() + 120

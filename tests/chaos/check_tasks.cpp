@@ -1,5 +1,6 @@
 // What holds for every task, whatever it is; plain tasks; resources; schedules.
 #include <algorithm>
+#include <tuple>
 
 #include "base/text.h"
 #include "evidence.h"
@@ -157,12 +158,15 @@ void CheckPlain(const Evidence& evidence, Findings& findings) {
                 CheckWork(evidence, key, *task, findings);
             }
         }
-        if (accepted.size() != evidence.OfType(type).size()) {
+        std::set<std::int64_t> known;
+        for (const auto& [key, number] : accepted) known.insert(number);
+        for (const TaskRecord* task : evidence.OfType(type)) {
+            if (known.contains(task->id.value())) continue;
             findings.Add(
-                "{} tasks of {} are stored, {} were accepted (I8)",
-                evidence.OfType(type).size(),
+                "task {} of {} is stored for {}, and no journal has it accepted (I8)",
+                task->id.value(),
                 type,
-                accepted.size()
+                task->input
             );
         }
     }
@@ -171,18 +175,29 @@ void CheckPlain(const Evidence& evidence, Findings& findings) {
 // ---- resources ---------------------------------------------------------------------------------
 
 // Every claim counts what there is under the lock of the resource, and its entry comes after those
-// of all that it has counted: in the order of the log the units are never too many.
+// of all that it has counted: in the order of the log the units are never too many. What one claim
+// took of the same needs may share its units: as long as some of it are left, they hold those of
+// one at least.
 void CheckResources(const Evidence& evidence, Findings& findings) {
     std::map<TaskId, int> units;
     for (const TaskRecord* task : evidence.OfType(kPress.name)) {
         units[task->id] = PressUnits(Codec<Work>::Decode(task->input).key);
     }
+    using Group = std::tuple<SessionId, Time, int>;
+    std::map<Group, int> left;
+    std::map<TaskId, Group> group_of;
     int held = 0, most = 0;
     for (const model::AuditEntry& entry : evidence.log) {
         auto holder = units.find(entry.task);
         if (holder == units.end()) continue;
-        if (entry.from == State::kInProgress) held -= holder->second;
-        if (entry.to == State::kInProgress) held += holder->second;
+        if (entry.from == State::kInProgress && --left[group_of[entry.task]] == 0) {
+            held -= holder->second;
+        }
+        if (entry.to == State::kInProgress) {
+            Group& group = group_of[entry.task];
+            group = {entry.session, entry.at, holder->second};
+            if (++left[group] == 1) held += holder->second;
+        }
         if (held > kPressUnits) {
             findings.Add(
                 "{} of {} units were held when task {} began (I6)",
