@@ -65,11 +65,17 @@ std::unique_ptr<Connection> Connect(const PostgresOptions& options) {
     return connection;
 }
 
-// 0 = there is no schema yet.
+// 0 = there is no schema yet. Asks the catalog's rows, not to_regclass(): a session remembers names
+// that were not there, and waiting for another node's migration does not make it forget them.
 int VersionOf(Connection& connection, const std::string& schema) {
-    static const Statement there{"", "SELECT to_regclass($1) IS NOT NULL"};
+    static const Statement there{
+        "",
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid "
+        "= "
+        "c.relnamespace WHERE n.nspname = $1 AND c.relname = 'migration')"};
+    if (!connection.Query(there, postgres::Params().Text(schema), Commits::kNo).Bool(0, 0))
+        return 0;
     std::string table = postgres::QuoteName(schema) + ".migration";
-    if (!connection.Query(there, postgres::Params().Text(table), Commits::kNo).Bool(0, 0)) return 0;
     Statement newest{"", "SELECT coalesce(max(number), 0) FROM " + table};
     return static_cast<int>(connection.Query(newest, {}, Commits::kNo).Int(0, 0));
 }

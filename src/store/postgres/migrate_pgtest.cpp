@@ -95,6 +95,27 @@ TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
     );
 }
 
+// The server's cache of names that are not there outlives the wait for the lock.
+TEST_F(MigrationTest, WhoWaitedForAnotherNodesMigrationSeesIt) {
+    std::vector<std::string> pending = PendingMigrations(options_);
+    connection_->Script(fmt::format(
+        "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('{}', 7000))", options_.schema
+    ));
+    for (const std::string& text : pending) connection_->Script(text);
+    auto waiting = std::async(std::launch::async, [this] { MigratePostgres(options_); });
+    Statement waits{
+        "",
+        "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND "
+        "(classid::bigint << "
+        "32 | objid::bigint) = hashtextextended($1, 7000)"};
+    while (connection_->Query(waits, Params().Text(options_.schema), Commits::kNo).Int(0, 0) == 0) {
+        std::this_thread::yield();
+    }
+    connection_->Script("COMMIT");
+    EXPECT_NO_THROW(waiting.get());
+    EXPECT_THAT(PendingMigrations(options_), IsEmpty());
+}
+
 TEST_F(MigrationTest, WaitsForATableWithoutKeepingOthersFromIt) {
     MakeUpTo("006 queue_changed");
     std::future<void> migrating;  // outlives the reader: should this fail, it is not stuck
