@@ -62,6 +62,8 @@ SQL = (
 # rule, pattern, what to do instead, the files it applies to, and those among them that are exempt
 BANNED = [
     ("coroutine", r"\bco_(await|yield|return)\b", "a plain function: g++ 12 destroys temporaries twice", ANY, NONE),
+    ("choice", r"\?[^;?]*:[^;?]*\)\s*=\s*\{", "a reference to the one that is meant: g++ 12 loses members of it",
+     ANY, NONE),
     ("clock", r"_clock::now\b|\b(clock_gettime|gettimeofday)\s*\(|(?<![\w.])time\((nullptr|NULL|0)\)",
      "take a base::Clock&", ANY, r"(src/base|bench)/"),
     ("random", r"\bstd::(random_device|mt19937\w*)\b|(?<![\w:.])s?rand\s*\(",

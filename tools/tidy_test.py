@@ -53,6 +53,7 @@ PLANTED = {
         ("tests/sim/a.cpp", "clock_gettime(CLOCK_REALTIME, &t);\n", 1),
     ],
     "random": [("src/engine/a.cpp", "std::random_device device;\n", 1)],
+    "choice": [("src/engine/a.cpp", "(first ? one : other) = {1, 2};\n", 1)],
     "sleep": [
         ("tests/sim/a.cpp", "std::this_thread::sleep_for(1s);\n", 1),
         ("src/engine/a_test.cpp", "usleep(1);\n", 1),

@@ -44,6 +44,8 @@ constexpr std::array kNames = {
     std::pair{Bug::kFlowSignalTwice, std::string_view{"flow-signal-twice"}},
     std::pair{Bug::kClaimOverAdmits, std::string_view{"claim-over-admits"}},
     std::pair{Bug::kSlotLeakedOnReclaim, std::string_view{"slot-leaked-on-reclaim"}},
+    std::pair{Bug::kSeatGivenBackEarly, std::string_view{"seat-given-back-early"}},
+    std::pair{Bug::kRunsWithoutSeat, std::string_view{"runs-without-seat"}},
     std::pair{Bug::kHalfOpenLetsAllThrough, std::string_view{"half-open-lets-all-through"}},
     std::pair{Bug::kBreakerBurnsAttempt, std::string_view{"breaker-burns-attempt"}},
     std::pair{Bug::kOrderKeyOvertaken, std::string_view{"order-key-overtaken"}},

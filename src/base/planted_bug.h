@@ -44,6 +44,8 @@ enum class Bug : std::uint8_t {
     kFlowSignalTwice,          // a signal that was taken can be taken again
     kClaimOverAdmits,          // a claim does not count what it has just taken of a resource
     kSlotLeakedOnReclaim,      // what a crashed task held is held for ever
+    kSeatGivenBackEarly,       // units are free while others of the group run on them
+    kRunsWithoutSeat,          // a worker runs more of a group than it has seats
     kHalfOpenLetsAllThrough,   // a resource that is to be tried by one task is used by all
     kBreakerBurnsAttempt,      // a task whose resource does not work loses an attempt
     kOrderKeyOvertaken,        // tasks of one order key pass one that waits for its next try

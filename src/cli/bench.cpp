@@ -23,6 +23,7 @@ void CheckOptions(const BenchOptions& options) {
         if (value != 0) within(name, value, most);
     };
     within_if_given("--tasks", options.tasks, kMany);
+    within_if_given("--first", options.first, kMany);
     within_if_given("--batch", options.batch, model::limits::kSlots);
     within_if_given("--clients", options.clients, 1'000);
     within_if_given("--rate", options.rate, 1'000'000);
@@ -54,7 +55,8 @@ void DefineBound(Syntax& syntax, BenchOptions& options) {
 }
 
 void DefineDrain(Syntax& syntax, BenchOptions& options) {
-    syntax.Number("--tasks", options.tasks, "N", "how many (10000)");
+    syntax.Number("--tasks", options.tasks, "N", "how many wait (10000)");
+    syntax.Number("--first", options.first, "N", "measure until so many of them are done (all)");
     DefineClaims(syntax, options);
     DefineBound(syntax, options);
     DefineWhere(syntax, options);
@@ -75,7 +77,7 @@ void DefineLatency(Syntax& syntax, BenchOptions& options) {
 void DefineOpenLoop(Syntax& syntax, BenchOptions& options) {
     syntax.Number("--rate", options.rate, "N", "submits per second, all threads together (500)");
     syntax.Number("--seconds", options.seconds, "N", "for how long (10)");
-    syntax.Number("--clients", options.clients, "N", "submitting threads (16)");
+    syntax.Number("--clients", options.clients, "N", "submitting threads (64)");
     DefineClaims(syntax, options);
     DefineWhere(syntax, options);
 }

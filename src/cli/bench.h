@@ -10,6 +10,7 @@ namespace stint::cli {
 // 0 and empty stand for the kind's own default.
 struct BenchOptions {
     int tasks = 0;
+    int first = 0;
     int processes = 1;
     int slots = 16;
     int batch = 0;

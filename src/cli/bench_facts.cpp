@@ -113,6 +113,7 @@ void AddFacts(base::OrderedJson& json, const BenchFacts& facts, const node::Stor
     json["worker_rss_mib"] = OrNull(worker_rss);
     json["client_rss_mib"] = static_cast<double>(facts.client_rss) / kMebi;
     json["client_cpu_s"] = facts.client_cpu;
+    json["worker_cpu_s"] = facts.worker_cpu;
     json["server_cpu_s"] = OrNull(facts.server_cpu);
     if (!facts.server_cpu) json["server_cpu_why"] = meter.why_no_server_cpu();
     if (!facts.syncs) json["fsyncs_why"] = "this server does not tell";

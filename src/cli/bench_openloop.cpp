@@ -83,7 +83,8 @@ private:
 
 int BenchOpenLoop(Invocation& invocation, const BenchOptions& options) {
     int rate = Or(options.rate, 500), seconds = Or(options.seconds, 10);
-    int clients = Or(options.clients, 16);
+    // Many, so that what waits for the disk does not keep others from being submitted in time.
+    int clients = Or(options.clients, 64);
     BenchRig rig(invocation, options, "openloop", 4 * seconds + 120);
     rig.Reconnect();
     rig.StartWorkers();

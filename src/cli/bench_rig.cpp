@@ -221,6 +221,7 @@ std::vector<TaskId> BenchRig::Fill(
     ProgressBar bar(invocation_.progress(), static_cast<std::size_t>(count));
     std::vector<TaskId> ids;
     ids.reserve(static_cast<std::size_t>(count));
+    base::Instant begun = base::SystemClock().Now();
     while (ids.size() < static_cast<std::size_t>(count)) {
         Check();
         std::size_t left = static_cast<std::size_t>(count) - ids.size();
@@ -229,6 +230,7 @@ std::vector<TaskId> BenchRig::Fill(
         }
         bar.Update(ids.size());
     }
+    fill_rate_ = count / SecondsBetween(begun, base::SystemClock().Now());
     return ids;
 }
 
@@ -350,14 +352,16 @@ void BenchRig::AwaitAllDone() {
     }
 }
 
-void BenchRig::AwaitComplete(std::int64_t count) {
+std::int64_t BenchRig::AwaitComplete(std::int64_t count) {
     Stall stall;
     auto complete = [&] { return Count({model::State::kComplete}); };
-    for (std::int64_t done = complete(); done < count; done = complete()) {
+    std::int64_t done = complete();
+    for (; done < count; done = complete()) {
         Check();
         stall.Look(done, *workers_);
         Pause(signals_, kLookEvery);
     }
+    return done;
 }
 
 void BenchRig::AwaitFinished(const std::vector<TaskId>& tasks) {

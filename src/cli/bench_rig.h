@@ -67,8 +67,9 @@ public:
 
     // ---- tasks
     std::vector<model::NewTask> Requests(const char* type, int count) const;
-    // Submits so many in large batches, with progress.
+    // Submits so many in large batches from one thread, with progress.
     std::vector<TaskId> Fill(const std::vector<model::NewTask>& batch, int count, const char* what);
+    double fill_rate() const { return fill_rate_; }  // tasks per second, of the last one
     std::int64_t Count(std::vector<model::State> states);
     std::int64_t Unfinished() { return Count({model::State::kOpen, model::State::kInProgress}); }
     void SetPaused(bool paused);
@@ -82,8 +83,9 @@ public:
     std::int64_t Handled() const;
     // Until the store says that nothing waits or runs.
     void AwaitAllDone();
-    // The same by what is complete, where walking what was unfinished would take too long.
-    void AwaitComplete(std::int64_t count);
+    // The same by what is complete, where walking what was unfinished would take too long. Answers
+    // how many are, which may be more.
+    std::int64_t AwaitComplete(std::int64_t count);
     // Until the store says that all of these are over.
     void AwaitFinished(const std::vector<TaskId>& tasks);
 
@@ -132,6 +134,7 @@ private:
     std::optional<WorkerProcesses> workers_;
     std::uint64_t handled_before_ = 0;
     double canary_ = 0;
+    double fill_rate_ = 0;
     bool finished_ = false;
 };
 

@@ -29,6 +29,26 @@ const std::string& Shareable(const Invocation& invocation) {
 
 }  // namespace
 
+std::vector<std::string> DemoWorkerWords(
+    const std::string& queue, int slots, const std::vector<std::string>& more
+) {
+    std::vector<std::string> words = {
+        "--queues",
+        queue,
+        "--slots",
+        std::to_string(slots),
+        "--lease",
+        "2s",
+        "--sweep-every",
+        "300ms",
+        "--poll-max",
+        "100ms",
+        "--drain",
+        "5s"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
 void CheckWithin(const char* flag, int value, int least, int most) {
     if (value >= least && value <= most) return;
     throw CommandError(
@@ -36,26 +56,12 @@ void CheckWithin(const char* flag, int value, int least, int most) {
     );
 }
 
-DemoStage::DemoStage(Invocation& invocation, int slots)
+DemoStage::DemoStage(Invocation& invocation, int slots, const std::vector<std::string>& more)
     : invocation_(invocation),
       begun_(base::SystemClock().Now()),
       client_((Shareable(invocation), invocation.OpenStore())),
       queue_(fmt::format("demo-{:08x}", base::SystemRandom().Next() & 0xFFFFFFFF)),
-      workers_(
-          invocation.store_url(),
-          {"--queues",
-           queue_,
-           "--slots",
-           std::to_string(slots),
-           "--lease",
-           "2s",
-           "--sweep-every",
-           "300ms",
-           "--poll-max",
-           "100ms",
-           "--drain",
-           "5s"}
-      ) {
+      workers_(invocation.store_url(), DemoWorkerWords(queue_, slots, more)) {
 }
 
 model::NewTask DemoStage::Task(std::string type, std::string input) const {

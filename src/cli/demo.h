@@ -23,12 +23,18 @@ void AddScheduleDemo(Program& program, CLI::App& group);
 // Throws CommandError for a number that is not between the two.
 void CheckWithin(const char* flag, int value, int least, int most);
 
+// How the workers of a demonstration are started: so that a death is noticed within seconds.
+std::vector<std::string> DemoWorkerWords(
+    const std::string& queue, int slots, const std::vector<std::string>& more = {}
+);
+
 // A queue of its own on the user's store, worker processes that serve only that, and a live view.
 // Repeatable on one store, and nobody else's tasks are touched.
 class DemoStage {
 public:
     // Throws CommandError for a store that processes cannot share.
-    DemoStage(Invocation& invocation, int slots);
+    // `more`: words for the workers.
+    DemoStage(Invocation& invocation, int slots, const std::vector<std::string>& more = {});
 
     node::Client& client() { return client_; }
     const std::string& queue() const { return queue_; }

@@ -23,7 +23,10 @@ struct ThrottleOptions {
 class ThrottleDemo {
 public:
     ThrottleDemo(Invocation& invocation, const ThrottleOptions& options)
-        : invocation_(invocation), options_(options), stage_(invocation, options.slots) {}
+        : invocation_(invocation),
+          options_(options),
+          // What is claimed ahead has no units yet; here everything that was claimed shall count.
+          stage_(invocation, options.slots, {"--prefetch", "0"}) {}
 
     int Run() {
         invocation_.Say(

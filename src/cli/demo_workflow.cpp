@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "cli/demo.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cli/workers.h"
@@ -77,21 +78,7 @@ public:
           options_(options),
           client_(invocation.OpenStore()),
           queue_(fmt::format("demo-{:08x}", base::SystemRandom().Next() & 0xFFFFFFFF)),
-          workers_(
-              invocation.store_url(),
-              {"--queues",
-               queue_,
-               "--slots",
-               "8",
-               "--lease",
-               "2s",
-               "--sweep-every",
-               "300ms",
-               "--poll-max",
-               "100ms",
-               "--drain",
-               "5s"}
-          ) {}
+          workers_(invocation.store_url(), DemoWorkerWords(queue_, 8)) {}
 
     int Run() {
         base::Instant begun = base::SystemClock().Now();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/planted_bug.h"
 
 namespace stint::engine {
 
@@ -93,6 +94,11 @@ void AttemptTable::Add(const std::vector<AttemptPtr>& attempts) {
             attempt->desk = desk_;
             bool fresh = held_.emplace(attempt->lease.token, attempt).second;
             CHECK_WHY(fresh, "two leases with one token");
+            if (attempt->lease.group != 0) {
+                Group& group = groups_[attempt->lease.group];
+                group.seats = attempt->lease.seats;
+                ++group.members;
+            }
             waiting_.push_back(attempt);
         }
         wake = ShouldWake();
@@ -100,10 +106,49 @@ void AttemptTable::Add(const std::vector<AttemptPtr>& attempts) {
     if (wake) work_.notify_one();
 }
 
+// False: those of its group that run have all the units that it needs.
+bool AttemptTable::TakeSeat(Attempt& attempt) {
+    if (attempt.lease.group == 0) return true;
+    Group& group = groups_.at(attempt.lease.group);
+    if (group.seated >= group.seats && !base::Planted(base::Bug::kRunsWithoutSeat)) return false;
+    ++group.seated;
+    attempt.seated = true;
+    return true;
+}
+
+// Whoever has waited longest for the seat goes to the head of all that wait. True: somebody does.
+// One that was left behind keeps its seat: its thread may still use what the units stand for.
+bool AttemptTable::LeaveSeat(const Attempt& attempt) {
+    auto found = groups_.find(attempt.lease.group);
+    if (found == groups_.end()) return false;
+    Group& group = found->second;
+    const bool frees = attempt.seated && !attempt.left_behind();
+    if (frees) --group.seated;
+    if (--group.members == 0) {
+        groups_.erase(found);
+        return false;
+    }
+    if (!frees || group.waiting.empty()) return false;
+    waiting_.push_front(std::move(group.waiting.front()));
+    group.waiting.pop_front();
+    return true;
+}
+
+// Those that find no seat are out of the way until there is one.
+AttemptPtr AttemptTable::PopNext() {
+    while (!waiting_.empty()) {
+        AttemptPtr next = std::move(waiting_.front());
+        waiting_.pop_front();
+        if (TakeSeat(*next)) return next;
+        groups_.at(next->lease.group).waiting.push_back(std::move(next));
+    }
+    return nullptr;
+}
+
 std::vector<AttemptPtr> AttemptTable::PopCrew() {
-    if (waiting_.empty()) return {};
-    std::vector<AttemptPtr> crew{std::move(waiting_.front())};
-    waiting_.pop_front();
+    AttemptPtr next = PopNext();
+    if (!next) return {};
+    std::vector<AttemptPtr> crew{std::move(next)};
     const Attempt& first = *crew.front();
     if (!first.handler || !first.handler->batch || first.lease.alone) return crew;
     auto most = static_cast<std::size_t>(first.handler->batch_most);
@@ -111,6 +156,7 @@ std::vector<AttemptPtr> AttemptTable::PopCrew() {
         if (crew.size() >= most || other->lease.type != first.lease.type || other->lease.alone) {
             return false;
         }
+        if (!TakeSeat(*other)) return false;
         crew.push_back(other);
         return true;
     });
@@ -124,15 +170,16 @@ std::vector<AttemptPtr> AttemptTable::TakeCrew() {
 
 std::vector<AttemptPtr> AttemptTable::WaitForCrew(std::stop_token stop) {
     std::unique_lock lock(mutex_);
-    while (waiting_.empty() && !stop.stop_requested()) {
+    std::vector<AttemptPtr> crew;
+    while (!stop.stop_requested()) {
+        crew = PopCrew();
+        if (!crew.empty()) break;
         ++sleeping_;
         work_.wait(lock, stop, [&] { return woken_ || !waiting_.empty(); });
         --sleeping_;
         // Whoever wakes up is the one, or has come before it; then a second one comes for nothing.
         woken_ = false;
     }
-    std::vector<AttemptPtr> crew;
-    if (!stop.stop_requested()) crew = PopCrew();
     bool wake = ShouldWake();
     lock.unlock();
     if (wake) work_.notify_one();
@@ -141,39 +188,80 @@ std::vector<AttemptPtr> AttemptTable::WaitForCrew(std::stop_token stop) {
 
 std::vector<AttemptPtr> AttemptTable::TakeAllWaiting() {
     std::lock_guard guard(mutex_);
-    std::deque<AttemptPtr> taken = std::exchange(waiting_, {});
-    return {taken.begin(), taken.end()};
+    return TakeWaiting([](const Attempt&) { return true; });
 }
 
-// They wait in the order in which they were claimed.
 std::vector<AttemptPtr> AttemptTable::TakeStalled(base::Instant before) {
     std::lock_guard guard(mutex_);
-    std::vector<AttemptPtr> stalled;
-    while (!waiting_.empty() && waiting_.front()->waits_since <= before) {
-        stalled.push_back(std::move(waiting_.front()));
-        waiting_.pop_front();
-    }
-    return stalled;
+    return TakeWaiting([&](const Attempt& attempt) { return attempt.waits_since <= before; });
+}
+
+std::vector<AttemptPtr> AttemptTable::TakeWaitingWith(const Attempt& attempt) {
+    if (attempt.lease.group == 0) return {};
+    std::lock_guard guard(mutex_);
+    return TakeWaiting([&](const Attempt& other) {
+        return other.lease.group == attempt.lease.group;
+    });
+}
+
+template <class Which>
+std::vector<AttemptPtr> AttemptTable::TakeWaiting(const Which& which) {
+    std::vector<AttemptPtr> taken;
+    auto take = [&](std::deque<AttemptPtr>& waiting) {
+        std::erase_if(waiting, [&](AttemptPtr& attempt) {
+            if (!which(*attempt)) return false;
+            taken.push_back(attempt);
+            return true;
+        });
+    };
+    for (auto& [name, group] : groups_) take(group.waiting);
+    take(waiting_);
+    return taken;
 }
 
 std::optional<base::Instant> AttemptTable::oldest_waiting() const {
     std::lock_guard guard(mutex_);
-    if (waiting_.empty()) return std::nullopt;
-    return waiting_.front()->waits_since;
+    std::optional<base::Instant> oldest;
+    // Each in the order in which they were claimed.
+    auto look = [&](const std::deque<AttemptPtr>& waiting) {
+        if (waiting.empty()) return;
+        base::Instant since = waiting.front()->waits_since;
+        oldest = std::min(oldest.value_or(since), since);
+    };
+    for (const auto& [name, group] : groups_) look(group.waiting);
+    look(waiting_);
+    return oldest;
+}
+
+int AttemptTable::WaitingNow() const {
+    std::size_t all = waiting_.size();
+    for (const auto& [name, group] : groups_) all += group.waiting.size();
+    return static_cast<int>(all);
+}
+
+int AttemptTable::seats() const {
+    std::lock_guard guard(mutex_);
+    int seats = 0;
+    for (const auto& [name, group] : groups_) seats += std::min(group.seats, group.members);
+    return seats;
 }
 
 AttemptTable::Sizes AttemptTable::sizes() const {
     std::lock_guard guard(mutex_);
-    return {static_cast<int>(held_.size()), static_cast<int>(waiting_.size())};
+    return {static_cast<int>(held_.size()), WaitingNow()};
 }
 
 void AttemptTable::Remove(const Attempt& attempt) {
     bool empty = false;
+    bool wake = false;
     {
         std::lock_guard guard(mutex_);
-        held_.erase(attempt.lease.token);
+        // Whoever hands it back and whoever ran it may both come by.
+        const bool was_held = held_.erase(attempt.lease.token) > 0;
+        wake = was_held && LeaveSeat(attempt) && ShouldWake();
         empty = held_.empty();
     }
+    if (wake) work_.notify_one();
     if (empty) emptied_.notify_all();
 }
 
@@ -191,7 +279,7 @@ bool AttemptTable::Busy() const {
 
 int AttemptTable::waiting() const {
     std::lock_guard guard(mutex_);
-    return static_cast<int>(waiting_.size());
+    return WaitingNow();
 }
 
 std::vector<AttemptPtr> AttemptTable::All() const {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -101,9 +102,12 @@ public:
     std::shared_ptr<Desk> desk = nullptr;    // set before it is shared; null: nothing can be asked
     std::shared_ptr<Aside> aside = nullptr;  // set before it is shared; null: stop here and now
 
-    // Set by its runner before it begins, used by whoever ends it.
+    // Its session's, whatever session is current when it begins: set before it is shared. The slot
+    // is set by its runner before it begins, used by whoever ends it.
     std::shared_ptr<FlightRecord> flight = nullptr;
     int flight_slot = -1;
+
+    bool seated = false;  // by the table, under its lock: it has a seat of its group
 
 private:
     enum class Phase : std::uint8_t { kHeld, kForbidden, kRunning, kReturned, kAbandoned };
@@ -147,6 +151,8 @@ public:
     // Those of them that have waited since `before` or longer.
     std::vector<AttemptPtr> TakeStalled(base::Instant before);
     std::optional<base::Instant> oldest_waiting() const;  // since when
+    // Those of them that share units with this one.
+    std::vector<AttemptPtr> TakeWaitingWith(const Attempt& attempt);
 
     struct Sizes {
         int held;  // waiting ones included
@@ -156,6 +162,7 @@ public:
     int size() const;   // held by us, waiting ones included
     bool Busy() const;  // holds any whose lease is not known to be lost
     int waiting() const;
+    int seats() const;  // that are held for the groups of leases
     std::vector<AttemptPtr> All() const;
     std::vector<AttemptPtr> Of(SessionId session) const;
     void StopAll(StopReason reason) const;
@@ -165,8 +172,23 @@ public:
     bool WaitEmpty(base::Clock& clock, std::stop_token stop, base::Instant until);
 
 private:
-    std::vector<AttemptPtr> PopCrew();  // under mutex_
-    bool ShouldWake();                  // under mutex_; true: notify work_
+    // Leases that share units: so many of them run at once as there are seats.
+    struct Group {
+        int seats = 0;
+        int members = 0;  // held
+        int seated = 0;
+        std::deque<AttemptPtr> waiting;  // for a seat; they have been passed over in waiting_
+    };
+
+    // All under mutex_.
+    std::vector<AttemptPtr> PopCrew();
+    AttemptPtr PopNext();
+    bool TakeSeat(Attempt& attempt);
+    bool LeaveSeat(const Attempt& attempt);
+    template <class Which>
+    std::vector<AttemptPtr> TakeWaiting(const Which& which);
+    int WaitingNow() const;
+    bool ShouldWake();  // true: notify work_
 
     const std::shared_ptr<Aside> aside_;
     std::shared_ptr<Desk> desk_;  // set at start
@@ -175,6 +197,7 @@ private:
     std::condition_variable_any emptied_;              // nothing is held any more
     std::unordered_map<LeaseToken, AttemptPtr> held_;  // guarded by mutex_
     std::deque<AttemptPtr> waiting_;                   // guarded by mutex_
+    std::map<std::int64_t, Group> groups_;             // guarded by mutex_
     int sleeping_ = 0;    // guarded by mutex_: executors in WaitForCrew
     bool woken_ = false;  // guarded by mutex_: one of them is on its way
 };

@@ -19,7 +19,7 @@ struct BatchRig : Rig {
     std::vector<std::size_t> sizes;  // of the calls, in order
     std::vector<TaskId> ids;
 
-    explicit BatchRig(std::function<Ends(Items)> call, int most = 3, int slots = 4) {
+    explicit BatchRig(const std::function<Ends(Items)>& call, int most = 3, int slots = 4) {
         options.slots = slots;
         options.lease = model::LeasePolicy::Patient();
         registry.Add(
@@ -54,6 +54,13 @@ TEST(Batch, TakesAsManyAsAreThereUpToItsLimitAndToTheSlots) {
     EXPECT_THAT(rig.sizes, ElementsAre(3, 3, 1)) << "four slots; batches of three";
     for (TaskId id : rig.ids) EXPECT_EQ(rig.StateOf(id), State::kComplete);
     EXPECT_EQ(rig.metrics.completed, 7u);
+}
+
+TEST(Batch, ALargeOneIsWholeAlsoAfterAnIdleMoment) {
+    BatchRig rig(AllDone, 200, 1);
+    rig.options.claim_ahead = 200;
+    rig.SubmitAndRun(150);
+    EXPECT_THAT(rig.sizes, ElementsAre(150));
 }
 
 TEST(Batch, OthersOfTheProcessAreNotDrawnIn) {

@@ -14,6 +14,7 @@ using model::WorkerEvent;
 
 namespace {
 constexpr int kLongestClearPause = 16;  // times clear_for
+constexpr int kFirstClaim = 64;
 // Where nobody can wake us, polling is all there is: unless something else was asked for.
 constexpr Duration kLongestUnheard = std::chrono::seconds{2};
 }  // namespace
@@ -86,6 +87,7 @@ base::Instant Claimer::Once(int limit) {
     CHECK(taken <= limit);
     parts_.metrics.claimed += reply.leases.size();
     if (taken > 0 || hinted) hints_pay_ = taken > 0;
+    if (mode_ == Mode::kOrdinary && !limited_) likely_ = std::max(taken, likely_ / 2);
     if (taken == 0) return Rest(reply);
     ahead_.Claimed(parts_.clock.Now() - now);
 
@@ -101,7 +103,7 @@ base::Instant Claimer::Once(int limit) {
     }
     Take(session, now, std::move(reply.leases));
     if (mode_ == Mode::kOrdinary && reply.suspects_waiting) HearOfSuspects(now);
-    return poll_at_;
+    return cautious_ && taken == limit ? now : poll_at_;
 }
 
 int Claimer::Ready(int room) {
@@ -119,6 +121,11 @@ int Claimer::Ready(int room) {
     int limit = std::clamp(room, 0, model::limits::kClaimBatch);
     if (mode_ == Mode::kAlone || (mode_ == Mode::kClearing && busy)) limit = 0;
     if (mode_ == Mode::kClearing) limit = std::min(limit, 1);
+    // What a claim costs the store grows with what it asks for, and little is there where little
+    // was found.
+    const int careful = std::max({kFirstClaim, Seats(), 2 * likely_});
+    cautious_ = limit > careful;
+    limit = std::min(limit, careful);
     if (limit == 0) wants_room_ = true;
     return limit;
 }
@@ -157,6 +164,7 @@ store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
     request.session = session;
     request.limit = limit;
     request.suspect = mode_ == Mode::kClearing;
+    request.at_once = AtOnce();
     // Where others are always faster, a small question first.
     request.hinted = hinted && hints_pay_;
     limited_ =
@@ -174,6 +182,16 @@ store::ClaimReply Claimer::Ask(SessionId session, int limit, bool hinted) {
         session_.Retire(session);
         throw;
     }
+}
+
+// Beside the seats that are held already; but some, so that what they carry is followed by more
+// before it is used up.
+int Claimer::AtOnce() const {
+    return std::max({Seats() - attempts_.seats(), Seats() / 4, 1});
+}
+
+int Claimer::Seats() const {
+    return settings_.slots * registry_.LargestBatch();
 }
 
 // What is limited here and may not fill all of the claim.
@@ -202,10 +220,12 @@ void Claimer::Take(SessionId session, base::Instant sent, std::vector<store::Lea
     std::vector<AttemptPtr> taken;
     taken.reserve(leases.size());
     const base::Instant now = parts_.clock.Now();
+    const auto flight = session_.FlightOf(session);
     for (store::Lease& lease : leases) {
         auto handler = registry_.Share(lease.type);
         taken.push_back(std::make_shared<Attempt>(std::move(lease), session, std::move(handler)));
         taken.back()->claim_sent = sent;
+        taken.back()->flight = flight;
         taken.back()->waits_since = now;
     }
     // All at once, so that a handler of batches finds them together.

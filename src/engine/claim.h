@@ -35,6 +35,7 @@ public:
         std::vector<std::string> queues;
         PollOptions poll;
         Duration clear_for;  // how long to wait for an idle moment, for a suspect's sake
+        int slots = 1;
         std::vector<std::string> labels = {};
         std::map<std::string, int> queue_limits = {}, type_limits = {};  // held here at once
         model::Room resource_limits = {};                                // likewise, of each
@@ -81,6 +82,8 @@ private:
     bool Serves(std::string_view queue) const;
     store::ClaimReply Ask(SessionId session, int limit, bool hinted);
     void LeaveRoom(store::ClaimRequest& request) const;
+    int AtOnce() const;
+    int Seats() const;  // so many may run here
     void Take(SessionId session, base::Instant sent, std::vector<store::Lease> leases);
     base::Instant Rest(const store::ClaimReply& reply);
     base::Instant LostTheRace();
@@ -106,6 +109,8 @@ private:
     bool limited_ = false;            // the last claim left out a queue or a type that is full here
     bool raced_ = false;              // the suspect we were told of was somebody else's
     bool hints_pay_ = true;           // the last claim after a hint found something
+    int likely_ = 0;                  // so many are there, by what was found last
+    bool cautious_ = false;           // there is room for more than is asked for
     Duration interval_{};
     base::Instant poll_at_{};  // scratch of Once and Rest
 

@@ -92,6 +92,7 @@ Worker::Core::Core(WorkerParts given, WorkerOptions options_in)
           {.queues = options.queues,
            .poll = options.poll,
            .clear_for = options.lease.lease,
+           .slots = options.slots,
            .labels = options.labels,
            .queue_limits = options.at_once_of_queue,
            .type_limits = given.registry.LimitsHere(),
@@ -236,12 +237,10 @@ void Worker::Core::Reach(WorkerState goal) {
 void Worker::Core::UseFreshFlight(SessionId id) {
     if (options.state_dir.empty()) return;
     try {
-        // A place is kept until the outcome is with the store, and attempts of a lost session may
-        // still be ending.
+        // A place is kept until the outcome is with the store.
         int places = 2 * options.slots + OutcomeRoom();
-        executor.UseFlight(std::make_shared<FlightRecord>(options.state_dir, id, places));
+        session.UseFlight(id, std::make_shared<FlightRecord>(options.state_dir, id, places));
     } catch (const std::exception& error) {
-        executor.UseFlight(nullptr);
         parts.log.Warn(
             "no flight record: after a crash all that this process held is suspect",
             {{"error", error.what()}}
@@ -415,7 +414,6 @@ void Worker::Core::Flush(std::stop_token now) {
 }
 
 void Worker::Core::CloseSession() {
-    auto flight = executor.flight();
     try {
         if (settler.spooled()) settler.Once();
         session.Close();
@@ -423,9 +421,7 @@ void Worker::Core::CloseSession() {
         parts.log.Warn(
             "the session could not be closed; it will expire", {{"error", error.what()}}
         );
-        return;
     }
-    if (flight && !session.id().valid()) flight->Remove();
 }
 
 // ---- Worker ----

@@ -54,7 +54,10 @@ bool Executor::Run(const std::vector<AttemptPtr>& crew) {
         auto settlement = Conclude(
             attempt->lease, attempt->session, results[i], attempt->why(), parts_.random.Fraction()
         );
+        const bool down = model::Covers(attempt->lease.placement.needs, settlement.unavailable, 1);
         Report(attempt, std::move(settlement), Told::kHere, results[i].completed_in);
+        // They would find out one by one; the store keeps them until it works.
+        if (down) HandBackBehind(*attempt);
     }
     if (ended_) ended_();
     base::TestPoint("execute.after");
@@ -72,7 +75,6 @@ std::vector<AttemptPtr> Executor::BeginAll(const std::vector<AttemptPtr>& crew) 
         }
         attempt->Join(together);
         // Before the handler can do harm: what is not noted here is not suspected after a crash.
-        attempt->flight = flight();
         if (attempt->flight) attempt->flight_slot = attempt->flight->Start(attempt->lease.task);
         ++parts_.metrics.started;
         if (attempt->Begin(parts_.clock.Now(), timeout_grace_)) {
@@ -248,7 +250,13 @@ void Executor::GiveUp(const AttemptPtr& attempt) {
     auto settlement = HungUp(attempt->lease, attempt->session, parts_.random.Fraction());
     Report(attempt, std::move(settlement), Told::kAside);
     HandBackCrew(*attempt);
+    HandBackBehind(*attempt);  // nobody leaves the seat any more that they wait for
     if (ended_) ended_();
+}
+
+// Those that wait for a seat of its group.
+void Executor::HandBackBehind(const Attempt& attempt) {
+    for (const AttemptPtr& other : attempts_.TakeWaitingWith(attempt)) HandBack(other);
 }
 
 // Its thread ran others in the same call: they are given up with it, without blame.
@@ -278,6 +286,7 @@ void Executor::HandBack(const AttemptPtr& attempt) {
         );
     }
     Report(attempt, Release(attempt->lease, attempt->session), ran ? Told::kAside : Told::kNobody);
+    if (ran) HandBackBehind(*attempt);  // as in GiveUp: it keeps its seat
     if (ended_) ended_();
 }
 
@@ -289,16 +298,6 @@ AttemptInfo Executor::Info(const Attempt& attempt) {
         .attempt = attempt.lease.attempt,
         .outcome = {},
         .error = {}};
-}
-
-void Executor::UseFlight(std::shared_ptr<FlightRecord> flight) {
-    std::lock_guard guard(flight_mutex_);
-    flight_ = std::move(flight);
-}
-
-std::shared_ptr<FlightRecord> Executor::flight() const {
-    std::lock_guard guard(flight_mutex_);
-    return flight_;
 }
 
 }  // namespace stint::engine

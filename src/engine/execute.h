@@ -50,11 +50,6 @@ public:
 
     int threads_lost() const { return threads_lost_.load(); }
 
-    // The record of the current session; null for none. The caller may replace it when a new
-    // session is opened.
-    void UseFlight(std::shared_ptr<FlightRecord> flight);
-    std::shared_ptr<FlightRecord> flight() const;
-
 private:
     // Those that have begun: the others were told to stop before, or given up.
     std::vector<AttemptPtr> BeginAll(const std::vector<AttemptPtr>& crew);
@@ -71,6 +66,7 @@ private:
     void TellHost(const AttemptPtr& attempt, const store::Settlement& settlement, Told told);
     bool ShouldNotStart(const AttemptPtr& attempt) const;
     void GiveUp(const AttemptPtr& attempt);
+    void HandBackBehind(const Attempt& attempt);
     void HandBackCrew(const Attempt& given_up);
     void CountLostThread(const Attempt& attempt);
     static AttemptInfo Info(const Attempt& attempt);
@@ -85,8 +81,6 @@ private:
     const Duration kill_grace_;
     std::function<void()> ended_;
     std::atomic<int> threads_lost_{0};
-    mutable std::mutex flight_mutex_;
-    std::shared_ptr<FlightRecord> flight_;  // guarded by flight_mutex_
 };
 
 }  // namespace stint::engine

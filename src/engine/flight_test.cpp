@@ -87,5 +87,58 @@ TEST(Flight, OnlyWhatHadStartedIsSuspect) {
     EXPECT_EQ(rig.Files(), 0u);
 }
 
+TEST(Flight, WhatStartsAfterItsSessionWasRetiredIsSuspectToo) {
+    FlightRig rig;
+    rig.options.slots = 2;
+    TemporaryDirectory saved;
+    // The process dies in here: its records stay as they are, its locks go.
+    rig.Handle("killer", [&](Context&, std::string_view) -> Outcome<std::string> {
+        for (const auto& file : StateFiles(rig.directory.path(), "flight-", ".map")) {
+            std::filesystem::copy_file(file, saved.path() / file.filename());
+        }
+        return Done();
+    });
+    rig.Open();
+    TaskId killer = rig.Submit("killer");
+    rig.worker->ClaimOnce();  // held, not run yet
+    SessionId before = rig.worker->session();
+    rig.Submit("killer");
+    rig.store.Next("claim", Trouble::kUnknownAfter);
+    rig.worker->ClaimOnce();
+    rig.clock.Advance(1s);
+    rig.worker->ClaimOnce();
+    ASSERT_NE(rig.worker->session(), before) << "a new session is there before it starts";
+    rig.worker->RunOneAttempt();  // never settled
+    rig.worker.reset();
+    for (const auto& file : std::filesystem::directory_iterator(saved.path())) {
+        std::filesystem::copy_file(
+            file,
+            std::filesystem::path(rig.directory.path()) / file.path().filename(),
+            std::filesystem::copy_options::overwrite_existing
+        );
+    }
+
+    rig.clock.Advance(31s);
+    rig.Open();
+    EXPECT_TRUE(rig.Get(killer).suspect);
+    EXPECT_EQ(rig.Get(killer).attempt, 1);
+}
+
+TEST(Flight, TheRecordOfASessionThatIsLeftToExpireStays) {
+    FlightRig rig;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    TaskId id = rig.Submit("t");
+    rig.store.Next("claim", Trouble::kUnknownAfter);
+    rig.worker->ClaimOnce();  // it holds a lease that it never heard of
+    rig.worker->Drain();
+    rig.worker.reset();
+    EXPECT_EQ(rig.Files(), 1u);
+
+    rig.clock.Advance(31s);
+    rig.Open();
+    EXPECT_FALSE(rig.Get(id).suspect) << "it had not started, and the record says so";
+}
+
 }  // namespace
 }  // namespace stint::engine

@@ -108,6 +108,14 @@ std::map<std::string, int> Registry::LimitsOverAll() const {
     return limits;
 }
 
+int Registry::LargestBatch() const {
+    int largest = 1;
+    for (const auto& [type, entry] : entries_) {
+        if (entry->batch) largest = std::max(largest, entry->batch_most);
+    }
+    return largest;
+}
+
 std::vector<std::string> Registry::Types() const {
     std::vector<std::string> all;
     all.reserve(entries_.size());

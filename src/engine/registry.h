@@ -41,6 +41,7 @@ public:
     // Types that this process runs only so many of at once, and so many over all processes.
     std::map<std::string, int> LimitsHere() const;
     std::map<std::string, int> LimitsOverAll() const;
+    int LargestBatch() const;  // of the handlers; 1 where none takes several
     bool empty() const { return entries_.empty(); }
 
 private:

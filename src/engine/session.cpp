@@ -197,6 +197,18 @@ bool Session::Forget(SessionId session) {
     return true;
 }
 
+void Session::UseFlight(SessionId session, std::shared_ptr<FlightRecord> flight) {
+    std::lock_guard guard(mutex_);
+    auto seat = seats_.find(session);
+    if (seat != seats_.end()) seat->second.flight = std::move(flight);
+}
+
+std::shared_ptr<FlightRecord> Session::FlightOf(SessionId session) const {
+    std::lock_guard guard(mutex_);
+    auto seat = seats_.find(session);
+    return seat != seats_.end() ? seat->second.flight : nullptr;
+}
+
 void Session::Retire(SessionId session) {
     std::lock_guard guard(mutex_);
     if (current_ == session) current_ = SessionId{};
@@ -214,6 +226,7 @@ void Session::Close() {
             continue;
         }
         parts_.store.CloseSession(session);
+        if (auto flight = FlightOf(session)) flight->Remove();
         std::lock_guard guard(mutex_);
         seats_.erase(session);
         if (current_ == session) current_ = SessionId{};

@@ -13,6 +13,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "engine/attempts.h"
+#include "engine/flight.h"
 #include "engine/parts.h"
 #include "model/lease.h"
 
@@ -54,6 +56,11 @@ public:
     // Ends those that hold nothing; others are left to expire.
     void Close();
 
+    // What of a session had started; null: nobody notes it. Set by who opens it, before it claims;
+    // removed when it is closed.
+    void UseFlight(SessionId session, std::shared_ptr<FlightRecord> flight);
+    std::shared_ptr<FlightRecord> FlightOf(SessionId session) const;
+
     SessionId id() const;  // the current one, or none
     bool Live(SessionId session, base::Instant now) const;
     base::Instant renew_at() const;  // of the first that is due; Instant::max() when there is none
@@ -68,6 +75,7 @@ private:
         base::Instant renew_at{};
         bool retired = false;
         std::optional<std::pair<base::Instant, Time>> last_times;  // ours and the store's
+        std::shared_ptr<FlightRecord> flight = nullptr;
     };
 
     std::vector<std::pair<SessionId, bool>> Seats() const;  // and whether it is retired

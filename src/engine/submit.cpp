@@ -318,8 +318,11 @@ void Submitter::Signal(const Replies& replies) {
         ++metrics_.submitted;
         if (!reply->due_now) continue;
         auto same_queue = [&](const wake::Hint& hint) { return hint.queue == reply->queue; };
-        if (std::none_of(hints.begin(), hints.end(), same_queue)) {
-            hints.push_back({wake::Hint::Kind::kTaskAvailable, reply->queue, {}});
+        auto hint = std::find_if(hints.begin(), hints.end(), same_queue);
+        if (hint == hints.end()) {
+            hints.push_back({wake::Hint::Kind::kTaskAvailable, reply->queue, {}, reply->announced});
+        } else {
+            hint->others_know = hint->others_know && reply->announced;
         }
     }
     if (!hints.empty()) wake_.Signal(hints);

@@ -167,6 +167,23 @@ TEST(Claiming, TakesAtMostTheFreeSlots) {
     EXPECT_EQ(rig.Drive(), 4);
 }
 
+TEST(Claiming, AsksForMuchOnlyWhereMuchWasFound) {
+    Rig rig;
+    rig.options.slots = 1;
+    rig.options.claim_ahead = 1'000;
+    rig.Handle("t", [](Context&, std::string_view) { return Done(); });
+    rig.Open();
+    for (int i = 0; i < 300; ++i) rig.Submit("t");
+    auto holds_after_a_claim = [&] {
+        base::Instant next = rig.worker->ClaimOnce();
+        return std::pair(rig.worker->running(), next <= rig.clock.Now());
+    };
+    EXPECT_EQ(holds_after_a_claim(), std::pair(64, true)) << "there is more: again at once";
+    EXPECT_EQ(holds_after_a_claim(), std::pair(192, true));
+    EXPECT_EQ(holds_after_a_claim(), std::pair(300, false)) << "that was all";
+    EXPECT_EQ(rig.Drive(), 300);
+}
+
 TEST(Claiming, RetiresASessionThatMayHoldUnknownLeases) {
     Rig rig;
     rig.Handle("t", [](Context&, std::string_view) { return Done(); });

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "base/planted_bug.h"
 #include "base/result.h"
@@ -212,22 +213,33 @@ public:
             const QueueOrder* order = OrderOf(offer_.orders, lines[i].queue);
             if (order != nullptr && order->aging > Duration::zero()) RankByAge(i);
         }
+        if (offer_.at_once > 0) FindGroups();
     }
 
     ClaimPlan Make(int limit) {
+        if (offer_.at_once > 0) {
+            const int each = (limit + offer_.at_once - 1) / offer_.at_once;
+            members_per_seat_ = std::clamp(each, 1, limits::kGroupMembers);
+        }
         while (static_cast<int>(plan_.picks.size()) < limit) {
             std::optional<Turn> best = Best();
             if (!best) break;
             std::vector<Obstacle> obstacles = Obstacles(lines_[best->line], offer_);
+            if (GoesBehind(best->line, obstacles)) {
+                TakeBehind(*best);
+                continue;
+            }
             if (obstacles.empty()) {
                 Take(*best);
                 continue;
             }
             // What there is only becomes less: it stays out for the rest of the plan.
             KeepFor(best->line, obstacles);
+            NoteWanted(obstacles);
             plan_.left[best->line] = std::move(obstacles);
             Close(best->line);
         }
+        DivideGroups();
         return std::move(plan_);
     }
 
@@ -237,6 +249,11 @@ private:
         double had = 0;  // by its tenant then
     };
     using Contests = std::map<std::string_view, Contest>;
+    // Those that need the very same, of something that is counted.
+    struct Group {
+        int seats = 0;
+        int members = 0;
+    };
 
     void RankByAge(std::size_t line) {
         const std::vector<Waiter>& waiting = lines_[line].waiting;
@@ -263,6 +280,8 @@ private:
 
     // Of each queue the line whose turn it is; of those the one whose head came first.
     std::optional<Turn> Best() const {
+        // Most plans are of one line, and it has every turn.
+        if (open_.size() == 1 && SharedBy(open_.front()) == nullptr) return Turn{open_.front(), 0};
         const std::vector<std::size_t> first = FirstByPriority();
         const Contests contests = ContestsOf(first);
         std::map<std::string_view, std::size_t> turns;
@@ -343,7 +362,88 @@ private:
         }
     }
 
-    void Take(const Turn& turn) {
+    // ---- seats ----
+
+    void FindGroups() {
+        // Of one queue and type: what is set for these later is then needed by all of a group.
+        std::map<std::tuple<Needs, std::string, std::string>, int> known;
+        group_of_.assign(lines_.size(), -1);
+        for (std::size_t i = 0; i < lines_.size(); ++i) {
+            bool counted = false;
+            bool plain = true;
+            for (const Need& need : lines_[i].needs) {
+                auto supply = offer_.supplies.find(need.resource);
+                if (supply == offer_.supplies.end()) continue;
+                counted = counted || supply->second.units.has_value();
+                plain = plain && supply->second.plain;
+            }
+            if (!counted || !plain || lines_[i].look_only) continue;
+            auto [group, is_new] = known.emplace(
+                std::tuple(lines_[i].needs, lines_[i].queue, lines_[i].type),
+                static_cast<int>(groups_.size())
+            );
+            if (is_new) groups_.emplace_back();
+            group_of_[i] = group->second;
+        }
+    }
+
+    Group* GroupOf(std::size_t line) {
+        if (group_of_.empty() || group_of_[line] < 0) return nullptr;
+        return &groups_[static_cast<std::size_t>(group_of_[line])];
+    }
+
+    // Its group has a seat that carries one more, and nothing but a unit or a seat is missing.
+    bool GoesBehind(std::size_t line, const std::vector<Obstacle>& obstacles) {
+        const Group* group = GroupOf(line);
+        if (group == nullptr || group->seats == 0) return false;
+        if (group->members >= group->seats * members_per_seat_) return false;
+        if (obstacles.empty() && offer_.at_once > 0) return false;
+        bool only_units = std::ranges::all_of(obstacles, [](const Obstacle& obstacle) {
+            return obstacle.condition == Condition::kResourceFull;
+        });
+        return only_units && std::ranges::none_of(lines_[line].needs, [&](const Need& need) {
+                   auto supply = offer_.supplies.find(need.resource);
+                   bool kept = supply != offer_.supplies.end() && supply->second.kept;
+                   return kept || wanted_.contains(need.resource);
+               });
+    }
+
+    // One that lacks nothing but units gets them as soon as somebody lets go: so nobody goes behind
+    // for those any more.
+    void NoteWanted(const std::vector<Obstacle>& obstacles) {
+        for (const Obstacle& obstacle : obstacles) {
+            if (obstacle.condition != Condition::kResourceFull) return;
+            const Supply& supply = offer_.supplies.at(obstacle.about);
+            if (supply.capacity.value_or(obstacle.units) < obstacle.units) return;
+        }
+        for (const Obstacle& obstacle : obstacles) wanted_.insert(obstacle.about);
+    }
+
+    // A group is of so many at the most: a larger one becomes several, each with its share of the
+    // seats.
+    void DivideGroups() {
+        std::vector<std::vector<std::size_t>> members(groups_.size());
+        for (std::size_t i = 0; i < plan_.picks.size(); ++i) {
+            if (GroupOf(plan_.picks[i].line) == nullptr) continue;
+            members[static_cast<std::size_t>(group_of_[plan_.picks[i].line])].push_back(i);
+        }
+        for (std::size_t g = 0; g < groups_.size(); ++g) {
+            const int count = groups_[g].members;
+            const int seats = groups_[g].seats;
+            if (seats >= count) continue;
+            const int parts = (count + limits::kGroupMembers - 1) / limits::kGroupMembers;
+            const auto first = static_cast<int>(plan_.seats.size());
+            for (int part = 0; part < parts; ++part) {
+                plan_.seats.push_back(seats / parts + (part < seats % parts ? 1 : 0));
+            }
+            for (int i = 0; i < count; ++i) {
+                plan_.picks[members[g][static_cast<std::size_t>(i)]].group =
+                    first + static_cast<int>(std::int64_t{i} * parts / count);
+            }
+        }
+    }
+
+    void Pick(const Turn& turn) {
         const std::size_t line = turn.line;
         const WaitingLine& of = lines_[line];
         if (of.look_only) {
@@ -351,13 +451,29 @@ private:
         } else {
             plan_.picks.push_back({line, HeadAt(line), turn.had});
         }
+        if (SharedBy(line) != nullptr) Give(offer_.leads[of.queue], of.tenant, turn.had);
+        if (++next_[line] == of.waiting.size() || of.look_only) Close(line);
+    }
+
+    void TakeBehind(const Turn& turn) {
+        ++GroupOf(turn.line)->members;
+        Pick(turn);
+    }
+
+    void Take(const Turn& turn) {
+        const std::size_t line = turn.line;
+        const WaitingLine& of = lines_[line];
+        if (Group* group = GroupOf(line)) {
+            ++group->seats;
+            ++group->members;
+            offer_.at_once = std::max(0, offer_.at_once - 1);
+        }
         auto less = [](std::map<std::string, int>& rooms, const std::string& name) {
             auto room = rooms.find(name);
             if (room != rooms.end()) --room->second;
         };
         less(offer_.queue_room, of.queue);
         less(offer_.type_room, of.type);
-        if (SharedBy(line) != nullptr) Give(offer_.leads[of.queue], of.tenant, turn.had);
         for (const Need& need : of.needs) {
             TakeRoom(offer_.resource_room, need.resource);
             auto supply = offer_.supplies.find(need.resource);
@@ -370,7 +486,7 @@ private:
                 --*supply->second.starts;
             }
         }
-        if (++next_[line] == of.waiting.size() || of.look_only) Close(line);
+        Pick(turn);
     }
 
     void Close(std::size_t line) { std::erase(open_, line); }
@@ -381,6 +497,10 @@ private:
     // Per line: in which order, where that is not their place.
     std::vector<std::vector<std::size_t>> ranks_;
     std::vector<std::size_t> open_;
+    std::vector<int> group_of_;  // per line; -1 = none; empty: nobody goes behind
+    std::vector<Group> groups_;
+    std::set<std::string> wanted_;  // resources of which somebody lacks units
+    int members_per_seat_ = 1;
     ClaimPlan plan_;
 };
 
@@ -388,6 +508,15 @@ private:
 
 ClaimPlan PlanClaim(std::span<const WaitingLine> lines, Offer offer, int limit) {
     return Planner(lines, std::move(offer)).Make(limit);
+}
+
+std::vector<bool> Holders(std::span<const int> groups, std::span<const int> seats) {
+    std::vector<bool> holds(groups.size(), true);
+    std::vector<int> left(seats.begin(), seats.end());
+    for (std::size_t i = groups.size(); i-- > 0;) {
+        if (groups[i] >= 0) holds[i] = left[static_cast<std::size_t>(groups[i])]-- > 0;
+    }
+    return holds;
 }
 
 }  // namespace stint::model

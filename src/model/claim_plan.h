@@ -12,6 +12,11 @@
 // but units, of resources that have as many, keeps what is free of those; after
 // limits::kKeepAllAfter also what it needs of the others. Those behind it go on with the rest. It
 // waits no longer than that and than the tasks that hold units by then run.
+//
+// A claimer that takes more than it can run at once needs units only for those that run. Tasks of
+// the very same needs become a group that holds `seats` times of that; the others of it are behind
+// those seats: taken, and run when a seat of theirs is free. Nobody goes behind while another waits
+// for the same units, nor where a resource counts starts or is being tried.
 #pragma once
 
 #include <stint/ids.h>
@@ -52,6 +57,9 @@ struct Supply {
     // Why no more may start than that: its rate, or that it is tried by one task only.
     Condition starts_limit = Condition::kRateLimited;
     bool closed = false;
+    // It knows nothing but units: whoever holds them may start any number of tasks one after the
+    // other.
+    bool plain = false;
     // For explanations.
     std::optional<int> capacity;
     bool kept = false;          // some of it, for one that has waited long
@@ -86,6 +94,8 @@ struct Offer {
     std::map<std::string, Supply> supplies;  // by name; what is missing is without limit
     std::map<std::string, QueueOrder> orders;
     std::map<std::string, Leads> leads;  // by queue, where it shares
+    // So many the claimer runs at once of what it takes; 0: each has units of its own.
+    int at_once = 0;
 };
 
 // One reason why the next task of a line is not taken, and what it speaks of.
@@ -111,6 +121,7 @@ struct ClaimPlan {
         std::size_t line = 0;
         std::size_t waiter = 0;  // within it
         double had = 0;          // by its tenant then, where the queue is shared: for Give()
+        int group = -1;          // in `seats`; -1: it has units of its own, or needs none
         friend bool operator==(const Pick& a, const Pick& b) {
             return a.line == b.line && a.waiter == b.waiter;
         }
@@ -119,10 +130,15 @@ struct ClaimPlan {
     // Per line: why it was left while something waited in it. Empty: it was not.
     std::vector<std::vector<Obstacle>> left;
     bool passed_over = false;  // a line that was only looked at could have gone
+    std::vector<int> seats;    // of each group
 
     std::size_t Taken(std::size_t line) const;
 };
 ClaimPlan PlanClaim(std::span<const WaitingLine> lines, Offer offer, int limit);
+
+// Which of those that were taken hold the units: `groups` are theirs, in the order of the plan. Of
+// a group the last ones do, so that those before them end without a word to the resource.
+std::vector<bool> Holders(std::span<const int> groups, std::span<const int> seats);
 
 // How many of a line have to be looked at: where age counts, who has waited longest may stand
 // behind others.

@@ -472,7 +472,7 @@ TEST(ClaimPlan, AgingBoundsTheWaitBehindWhoComesBack) {
         lines[1].waiting.push_back({position++, now});
         ClaimPlan plan = PlanClaim(lines, {.now = now, .orders = {{"q", order}}}, 1);
         ASSERT_EQ(plan.picks.size(), 1U);
-        auto [line, waiter, had] = plan.picks[0];
+        auto [line, waiter, had, group] = plan.picks[0];
         taken = lines[line].waiting[waiter].position == 1;
         if (line == 0) {
             lines[0].waiting[waiter].since = now + 1s;

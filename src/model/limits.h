@@ -51,6 +51,7 @@ inline constexpr std::size_t kSubtaskBytes = std::size_t{4} << 20;  // inputs of
 inline constexpr int kSubmitBatch = kWaitMembers + 100;
 inline constexpr int kClaimBatch = 1'000;
 inline constexpr int kClaimAhead = 1'000;  // held beyond the running ones, where the engine chooses
+inline constexpr int kGroupMembers = 256;  // tasks of one claim that share the units of their seats
 inline constexpr std::size_t kClaimBytes = 64
                                            << 20;  // of inputs; a claim stops at the first over it
 inline constexpr int kSettleBatch = 1'000;

@@ -1,6 +1,7 @@
 #include "node/client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
@@ -49,13 +50,16 @@ struct Client::Impl {
     wake::Wake* wake = nullptr;  // null until Hints() is called, unless it is an engine's
     LogSink log;
     std::once_flag wake_made;
+    std::atomic<bool> wake_there{false};
 
     // Most requests neither send nor await hints, and a waker has a thread and a connection.
     wake::Wake& Hints() {
         std::call_once(wake_made, [this] {
-            if (wake != nullptr) return;
-            own_wake = MakeWake(ParseStoreUrl(url).value(), log);
-            wake = own_wake.get();
+            if (wake == nullptr) {
+                own_wake = MakeWake(ParseStoreUrl(url).value(), log);
+                wake = own_wake.get();
+            }
+            wake_there = true;
         });
         return *wake;
     }
@@ -90,7 +94,11 @@ private:
     class LazyWake final : public wake::Wake {
     public:
         explicit LazyWake(Impl& impl) : impl_(impl) {}
-        void Signal(std::span<const wake::Hint> hints) override { impl_.Hints().Signal(hints); }
+        void Signal(std::span<const wake::Hint> hints) override {
+            // Nobody here listens before there is a waker.
+            const bool news = !std::ranges::all_of(hints, &wake::Hint::others_know);
+            if (news || impl_.wake_there) impl_.Hints().Signal(hints);
+        }
         int Subscribe(std::function<void(const wake::Hint&)> listener) override {
             return impl_.Hints().Subscribe(std::move(listener));
         }
@@ -148,6 +156,7 @@ Client Client::Of(Engine& engine) {
     client.impl_->url = engine.impl().options.store;
     client.impl_->store = engine.impl().store.get();
     client.impl_->wake = engine.impl().wake.get();
+    client.impl_->wake_there = true;
     return client;
 }
 

@@ -16,7 +16,7 @@ namespace stint::postgres {
 using base::MakeError;
 
 void Notify(Connection& connection, std::span<const Notification> notifications) {
-    static const Statement notify{"", "SELECT pg_notify($1, $2)"};
+    static const Statement notify{"stint_notify", "SELECT pg_notify($1, $2)"};
     std::vector<Params> params;
     for (const Notification& notification : notifications) {
         params.push_back(Params().Text(notification.channel).Text(notification.payload));

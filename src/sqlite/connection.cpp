@@ -76,8 +76,38 @@ void Connection::Forget(const std::function<bool(std::string_view)>& drop) {
     std::erase_if(statements_, [&drop](const auto& entry) { return drop(entry.first); });
 }
 
-void Connection::EnableTriggers(bool on) {
+void Connection::EnableChecks(bool on) {
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_TRIGGER, on ? 1 : 0, nullptr);
+    sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_FKEY, on ? 1 : 0, nullptr);
+}
+
+void Connection::Define(const std::string& name, BytesOf function) {
+    auto call = [](sqlite3_context* context, int, sqlite3_value** arguments) {
+        const auto& bytes_of = *static_cast<const BytesOf*>(sqlite3_user_data(context));
+        auto bytes = bytes_of(sqlite3_value_int64(arguments[0]));
+        if (!bytes) return sqlite3_result_null(context);
+        sqlite3_result_blob64(context, bytes->data(), bytes->size(), SQLITE_TRANSIENT);
+    };
+    int code = sqlite3_create_function_v2(
+        handle_,
+        name.c_str(),
+        1,
+        SQLITE_UTF8 | SQLITE_DIRECTONLY,
+        &functions_.emplace_back(std::move(function)),
+        call,
+        nullptr,
+        nullptr,
+        nullptr
+    );
+    if (code != SQLITE_OK) throw Error(code, "cannot define " + name);
+}
+
+void Connection::OnChange(Changed changed) {
+    changed_ = std::move(changed);
+    auto call = [](void* self, int, const char*, const char* table, sqlite3_int64 row) {
+        static_cast<Connection*>(self)->changed_(table, row);
+    };
+    sqlite3_update_hook(handle_, call, this);
 }
 
 std::int64_t Connection::Pragma(const std::string& name) {

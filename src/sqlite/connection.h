@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -53,8 +55,17 @@ public:
     // Forgets statements whose key `drop` accepts (tables that are gone).
     void Forget(const std::function<bool(std::string_view)>& drop);
 
-    // Whether triggers fire on this connection. A change makes every statement be prepared again.
-    void EnableTriggers(bool on);
+    // Whether triggers fire and foreign keys are checked on this connection. A change makes every
+    // statement be prepared again.
+    void EnableChecks(bool on);
+    // A function of a number for the statements of this connection, not for its schema: its bytes
+    // stay valid until the next call. May not throw, as the next.
+    using BytesOf = std::function<std::optional<Blob>(std::int64_t)>;
+    void Define(const std::string& name, BytesOf function);
+    // Called for each row that a statement has inserted, changed or deleted, except in tables
+    // WITHOUT ROWID. Not called when that is rolled back.
+    using Changed = std::function<void(std::string_view table, std::int64_t row)>;
+    void OnChange(Changed changed);
     std::int64_t Pragma(const std::string& name);  // its integer value
     std::string PragmaText(const std::string& name);
     bool in_transaction() const;
@@ -72,6 +83,8 @@ private:
     void Configure(const OpenOptions& options);
 
     sqlite3* handle_ = nullptr;
+    Changed changed_;
+    std::deque<BytesOf> functions_;  // they do not move
     std::unordered_map<std::string, std::unique_ptr<Statement>, Hash, std::equal_to<>> statements_;
 };
 

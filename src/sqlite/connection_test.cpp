@@ -74,6 +74,45 @@ TEST_F(SqliteTest, BindsAndReadsEveryType) {
     EXPECT_FALSE(rows.Next());
 }
 
+TEST_F(SqliteTest, StatementsCallAFunctionOfOurs) {
+    Connection writer(path_, Writer());
+    const std::array<unsigned char, 2> bytes = {7, 8};
+    writer.Define("bytes_of", [&](std::int64_t number) {
+        return number == 1 ? std::optional(Blob(bytes)) : std::nullopt;
+    });
+    EXPECT_EQ(writer.Prepare("SELECT bytes_of(1) = x'0708'").Scalar(), 1);
+    EXPECT_EQ(writer.Prepare("SELECT bytes_of(2) IS NULL").Scalar(), 1);
+    writer.Exec("CREATE TABLE t (a INTEGER); CREATE VIEW v AS SELECT bytes_of(a) FROM t");
+    EXPECT_THROW(writer.Prepare("SELECT * FROM v"), Error);  // the schema is not ours alone
+}
+
+TEST_F(SqliteTest, EachChangedRowIsTold) {
+    Connection writer(path_, Writer());
+    writer.Exec("CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER)");
+    std::vector<std::string> told;
+    writer.OnChange([&](std::string_view table, std::int64_t row) {
+        told.push_back(std::string(table) + std::to_string(row));
+    });
+    writer.Exec("INSERT INTO t VALUES (3, 0), (4, 0); UPDATE t SET a = 1 WHERE id = 4");
+    writer.Exec("DELETE FROM t WHERE id BETWEEN 3 AND 4");
+    EXPECT_EQ(told, (std::vector<std::string>{"t3", "t4", "t4", "t3", "t4"}));
+}
+
+TEST_F(SqliteTest, ChecksAreSwitchedTogether) {
+    Connection writer(path_, Writer());
+    writer.Exec(
+        "CREATE TABLE p (id INTEGER PRIMARY KEY); CREATE TABLE c (p INTEGER REFERENCES p (id));"
+        "CREATE TRIGGER none BEFORE DELETE ON c BEGIN SELECT RAISE(ABORT, 'no'); END"
+    );
+    EXPECT_THROW(writer.Exec("INSERT INTO c VALUES (1)"), Error);
+    writer.EnableChecks(false);
+    writer.Exec("INSERT INTO c VALUES (1)");
+    writer.Exec("DELETE FROM c");
+    Transaction transaction(writer);
+    writer.EnableChecks(true);  // counts from the next statement on, also in a transaction
+    EXPECT_THROW(writer.Exec("INSERT INTO c VALUES (1)"), Error);
+}
+
 TEST_F(SqliteTest, ErrorCarriesTheExtendedCode) {
     Connection writer(path_, Writer());
     writer.Exec("CREATE TABLE t (a INTEGER PRIMARY KEY) STRICT; INSERT INTO t VALUES (1)");

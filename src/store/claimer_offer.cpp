@@ -14,6 +14,9 @@ Offer OfferOf(const ClaimRequest& request, Time now) {
     for (const auto& [name, left] : request.resource_room) {
         offer.resource_room.emplace(ResourceName(name), left);
     }
+    // What is limited here is counted by tasks, not by seats.
+    const bool limited = HasRoomLimits(request) || !request.resource_room.empty();
+    if (!limited && !request.suspect) offer.at_once = request.at_once;
     return offer;
 }
 

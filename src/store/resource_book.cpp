@@ -97,6 +97,13 @@ Needs ResourceBook::Take(TaskId task, const Needs& needs, Time now) {
 
 Needs ResourceBook::Adopt(TaskId task, const Needs& needs) {
     Needs added;
+    auto group = group_of.find(task);
+    if (group != group_of.end() && groups.at(group->second).behind.contains(task)) {
+        // It is the holders of its group that count for it. What they held was removed with the
+        // resource, and who they were is not known any more: then each counts for itself.
+        if (!groups.at(group->second).holders.empty()) return added;
+        LeaveGroup(task);
+    }
     for (const Need& need : needs) {
         Entry* entry = Own(need.resource);
         if (entry == nullptr || entry->holders.contains(task)) continue;
@@ -142,22 +149,67 @@ void ResourceBook::Forget(const std::string& name) {
     if (entries.erase(name) > 0) dirty.insert(name);
 }
 
-void ResourceBook::Release(TaskId task, Outcome outcome) {
+void ResourceBook::Join(TaskId task, std::int64_t group) {
+    Group& of = groups[group];
+    (held.contains(task) ? of.holders : of.behind).insert(task);
+    group_of[task] = group;
+}
+
+bool ResourceBook::IsBehind(TaskId task, const std::string& resource) const {
+    auto group = group_of.find(task);
+    if (group == group_of.end()) return false;
+    const Group& of = groups.at(group->second);
+    auto entry = entries.find(resource);
+    if (!of.behind.contains(task) || entry == entries.end()) return false;
+    return std::ranges::any_of(of.holders, [&](TaskId holder) {
+        return entry->second.holders.contains(holder);
+    });
+}
+
+// Answers who comes to what it held.
+std::optional<TaskId> ResourceBook::LeaveGroup(TaskId task) {
+    auto left = group_of.find(task);
+    if (left == group_of.end()) return std::nullopt;
+    auto group = groups.find(left->second);
+    group_of.erase(left);
+    Group& of = group->second;
+    std::optional<TaskId> heir;
+    if (of.behind.erase(task) == 0) {
+        of.holders.erase(task);
+        if (!of.behind.empty() && !base::Planted(base::Bug::kSeatGivenBackEarly)) {
+            // The one that is likely to end last.
+            heir = *of.behind.rbegin();
+            of.behind.erase(*heir);
+            of.holders.insert(*heir);
+        }
+    }
+    if (of.holders.empty() && of.behind.empty()) groups.erase(group);
+    return heir;
+}
+
+std::optional<TaskId> ResourceBook::Release(TaskId task, Outcome outcome) {
+    const std::optional<TaskId> heir = LeaveGroup(task);
     auto holding = held.find(task);
-    if (holding == held.end()) return;
+    if (holding == held.end()) return std::nullopt;
     for (const Need& need : holding->second) {
         auto found = entries.find(need.resource);
         if (found == entries.end()) continue;
         Entry& entry = found->second;
         auto holder = entry.holders.find(task);
         if (holder == entry.holders.end()) continue;
-        entry.held -= holder->second;
+        if (heir) {
+            entry.holders[*heir] = holder->second;
+        } else {
+            entry.held -= holder->second;
+        }
         entry.holders.erase(holder);
         ResourceState before = entry.resource.state;
         End(entry.resource.state, task, outcome == Outcome::kWorked);
         if (!(before == entry.resource.state)) dirty.insert(need.resource);
     }
-    held.erase(holding);
+    if (heir) held[*heir] = std::move(holding->second);
+    held.erase(task);
+    return heir;
 }
 
 void ResourceBook::Report(

@@ -28,6 +28,13 @@ public:
     std::map<std::string, Entry> entries;
     std::map<std::string, QueueOrder> orders;
     std::map<TaskId, Needs> held;
+    // Tasks that share what some of them hold: as long as others are behind them, what a holder had
+    // goes to one of those when it ends.
+    struct Group {
+        std::set<TaskId> holders, behind;
+    };
+    std::map<std::int64_t, Group> groups;
+    std::map<TaskId, std::int64_t> group_of;
     std::set<std::string> dirty;         // settings or state have changed, or it is gone
     bool crowded = false;                // of a book that does not have all: see Crowded()
     std::map<std::string, Leads> leads;  // of the queues that tenants share
@@ -47,7 +54,12 @@ public:
 
     // Answers what it holds from now on: of those that are known.
     Needs Take(TaskId task, const Needs& needs, Time now);
-    void Release(TaskId task, Outcome outcome);
+    // Answers who has it from now on, if not nobody.
+    std::optional<TaskId> Release(TaskId task, Outcome outcome);
+    // After Take(), if it holds something itself.
+    void Join(TaskId task, std::int64_t group);
+    // It runs when a holder of its group lets it: whether some of it hold this.
+    bool IsBehind(TaskId task, const std::string& resource) const;
     // A task that runs already needs this of what has been set meanwhile. Answers what was not
     // counted so far.
     Needs Adopt(TaskId task, const Needs& needs);
@@ -70,6 +82,7 @@ public:
     std::vector<ResourceRecord> Records(Time now) const;
 
 private:
+    std::optional<TaskId> LeaveGroup(TaskId task);
     void NoteOver(const std::string& name, Entry& entry);
     Entry* Own(const std::string& name);  // by its pattern if it is not there yet
 };

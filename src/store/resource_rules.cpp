@@ -170,6 +170,9 @@ Supply SupplyOf(const ResourceSettings& settings, const ResourceState& state, in
     Supply supply;
     supply.capacity = settings.capacity;
     if (settings.capacity) supply.units = std::max(0, *settings.capacity - held);
+    // Where failures in a row are counted, so is each task that works.
+    supply.plain = !settings.rate && settings.breaker.failures <= 1 &&
+                   BreakerOf(state, now) == BreakerState::kClosed;
     if (auto tokens = TokensAt(settings, state, now)) {
         supply.starts = static_cast<int>(std::floor(*tokens + kAlmost));
         if (*supply.starts <= 0) {

@@ -78,6 +78,7 @@ struct SubmitReply {
     std::string message;  // for conflicts and refusals: says what and how to cure it
     std::string queue;    // of the created or replaced task, for the wake-up
     bool due_now = false;
+    bool announced = false;  // other processes are told of it, with the commit
 
     bool accepted() const { return kind <= Kind::kThrottled; }
 };
@@ -140,6 +141,10 @@ struct ClaimRequest {
     // So many more of a queue or a type this worker takes; what is not named: up to the limit.
     std::map<std::string, int> queue_room, type_room;
     model::Room resource_room;  // likewise of each resource, by name or pattern
+    // So many of what it takes the worker runs at once: of resources it then gets no more units
+    // than that for tasks of the same needs, and the rest wait here for a seat (see Lease). Not
+    // where it has room limits. 0: each task has units of its own.
+    int at_once = 0;
     // Something is said to wait: a store that would first look whether anything does need not.
     bool hinted = false;
 };
@@ -164,6 +169,10 @@ struct Lease {
     Duration timeout{};
     std::string idempotency_key;  // "task-<id>" for outside effects, the same for every attempt
     Time claimed_at{};
+    // It shares the units that it needs with those of its group, which hold `seats` times of them,
+    // or as many as are left of it: so many of the group may run at once. 0: it has its own.
+    std::int64_t group = 0;
+    int seats = 0;
 };
 
 struct ClaimReply {

@@ -24,8 +24,10 @@ postgres::ConnectOptions Connect(const PostgresWakeOptions& options) {
     postgres::ConnectOptions connect;
     connect.url = options.url;
     connect.application_name = "stint wake";
-    connect.prepare = postgres::ConnectOptions::Prepare::kNever;
     connect.reply_timeout = std::chrono::seconds{15};
+    // Whoever hears of a task may read it: that was committed, and flushed, before. The
+    // notification itself need not survive the server, and nobody waits for the disk because of it.
+    connect.settings = {{"synchronous_commit", "off"}};
     return connect;
 }
 
@@ -68,6 +70,7 @@ void PostgresWake::Signal(std::span<const Hint> hints) {
     {
         std::lock_guard guard(mutex_);
         for (const Hint& hint : hints) {
+            if (hint.others_know) continue;
             if (hint.kind == Hint::Kind::kTaskAvailable) {
                 queues_.insert(hint.queue);
             } else if (hint.kind == Hint::Kind::kEventPublished) {

@@ -1,6 +1,6 @@
 // Hints between the processes that share a PostgreSQL database: NOTIFY, sent after the commit on a
 // connection of its own and put together where many come at once, so that no transaction of a task
-// ever waits for it.
+// waits for it. (Of rare submits the store tells with their commit: store/postgres/announce.h.)
 //
 // Two threads of its own: one listens, one sends. Without a direct connection (a transaction pooler
 // in between) it delivers within the process only, says so once, and polling finds the rest.

@@ -92,6 +92,23 @@ TEST_F(PostgresWakeTest, OtherSchemasAreNotDisturbed) {
     EXPECT_FALSE(disturbed);
 }
 
+TEST_F(PostgresWakeTest, WhatOthersKnowIsToldHereOnly) {
+    PostgresWake speaker(options_), listener(options_);
+    Ear ear(listener), here(speaker);
+    ASSERT_TRUE(ear.HearsQueue(""));
+    Hint known{Hint::Kind::kTaskAvailable, "known", {}, true};
+    Hint news{Hint::Kind::kTaskAvailable, "news", {}};
+    speaker.Signal({&known, 1});
+    EXPECT_TRUE(here.HearsQueue("known"));
+    speaker.Signal({&news, 1});
+    bool again = false;
+    EXPECT_TRUE(ear.Hears([&](const Hint& heard) {
+        again |= heard.queue == "known";
+        return heard.queue == "news";
+    }));
+    EXPECT_FALSE(again);
+}
+
 TEST_F(PostgresWakeTest, AfterABrokenConnectionEverybodyLooksOnceAndHearsAgain) {
     PostgresWake speaker(options_), listener(options_);
     auto first = std::make_unique<Ear>(listener);

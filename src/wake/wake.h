@@ -19,8 +19,9 @@ struct Hint {
         kEventPublished,
     };
     Kind kind = Kind::kTaskAvailable;
-    std::string queue;  // kTaskAvailable
-    TaskId task;        // kTaskFinished
+    std::string queue;         // kTaskAvailable
+    TaskId task;               // kTaskFinished
+    bool others_know = false;  // other processes have been told already
 };
 
 // Delivers hints within a process (Local) or across processes (PostgreSQL NOTIFY, SQLite's socket).

@@ -13,8 +13,8 @@ from support import CliCase
 
 FACTS = [
     "version", "store", "store_version", "durability", "durability_settings", "commits", "fsyncs", "wal_bytes",
-    "statements", "worker_rss_mib", "client_rss_mib", "client_cpu_s", "server_cpu_s", "canary_commits_per_s",
-    "canary_after_commits_per_s",
+    "statements", "worker_rss_mib", "client_rss_mib", "client_cpu_s", "worker_cpu_s", "server_cpu_s",
+    "canary_commits_per_s", "canary_after_commits_per_s",
 ]
 PERCENTILES = ["p50_ms", "p95_ms", "p99_ms", "max_ms"]
 
@@ -98,6 +98,20 @@ class Kinds(BenchCase):
         self.assertLess(body["commits_per_task"], 2.5)
         self.check_facts(body)
 
+    def test_drain_tells_what_workers_and_submits_took(self):
+        body = self.bench("drain", "--tasks", "500")
+        self.assertGreater(body["submit_tasks_per_s"], 0)
+        self.assertGreater(body["worker_cpu_s"], 0)
+        self.assertLess(body["worker_cpu_s"], body["client_cpu_s"], "which includes stint bench itself")
+
+    def test_drain_of_the_first_of_many(self):
+        body = self.bench("drain", "--tasks", "5000", "--first", "300", "--slots", "4", "--batch", "4")
+        self.assertEqual((body["tasks"], body["first"]), (5000, 300))
+        self.assertGreaterEqual(body["complete"], 300)
+        self.assertLess(body["complete"], 5000, "it does not wait for the rest")
+        self.assertAlmostEqual(body["tasks_per_s"], body["complete"] / body["seconds"])
+        self.check_facts(body)
+
     def test_drain_claims_as_many_as_told(self):
         body = self.bench("drain", "--tasks", "100", "--slots", "8", "--batch", "20")
         self.assertEqual(body["prefetch"], 12, "those beyond the slots")
@@ -148,8 +162,8 @@ class Kinds(BenchCase):
         self.assertEqual((body["first"], body["small_backlog"], body["large_backlog"]), (666, 1000, 3000))
         self.assertAlmostEqual(body["ratio"], body["large_tasks_per_s"] / body["small_tasks_per_s"])
         self.assertGreater(body["future_ratio"], 0)
-        self.assertEqual([arm["arm"] for arm in body["arms"]], ["small", "large", "small_beside_future"])
-        self.assertEqual([len(arm["rounds"]) for arm in body["arms"]], [2, 1, 1])
+        self.assertEqual([arm["arm"] for arm in body["arms"]], ["small", "large", "without_future", "beside_future"])
+        self.assertEqual([len(arm["rounds"]) for arm in body["arms"]], [2, 1, 4, 2])
         self.check_facts(body)
 
     def test_pinned(self):
@@ -290,7 +304,8 @@ class Faults(BenchCase):
 
     def test_bad_numbers(self):
         for words, part in (
-            (["openloop", "--rate", "-1"], "--rate"), (["idle", "--seconds", "100000"], "--seconds is 100000"),
+            (["openloop", "--rate", "-1"], "--rate"), (["drain", "--tasks", "5", "--first", "6"], "--first is 6"),
+            (["idle", "--seconds", "100000"], "--seconds is 100000"),
             (["fanout", "--tasks", "20000"], "at most 10000"), (["resources", "--capacity", "0"], "--capacity is 0"),
         ):
             with self.subTest(words=words):

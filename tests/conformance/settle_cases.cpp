@@ -197,6 +197,28 @@ TEST_P(Settles, ABatchIsAnsweredInOrderAndAStaleMemberFailsAlone) {
     EXPECT_THAT(store.Settle({}), IsEmpty());
 }
 
+// More than any store writes with one statement, and some of them said twice.
+TEST_P(Settles, OfALargeBatchEachIsHeardOnce) {
+    constexpr int kTasks = 70;
+    for (int i = 0; i < kTasks; ++i) Make();
+    std::vector<Settlement> batch;
+    for (const Lease& lease : ClaimMany(kTasks)) {
+        batch.push_back(Outcome(lease, Kind::kComplete));
+        if (batch.size() % 5 == 0) batch.push_back(batch.back());
+    }
+    std::vector<SettleReply> replies = store.Settle(batch);
+    std::set<TaskId> heard;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+        const bool first = heard.insert(batch[i].task).second;
+        EXPECT_EQ(replies[i].kind, first ? Reply::kAccepted : Reply::kLost) << i;
+    }
+    EXPECT_EQ(heard.size(), static_cast<std::size_t>(kTasks));
+    for (TaskId task : heard) {
+        EXPECT_EQ(store.Get(task)->state, State::kComplete);
+        EXPECT_EQ(store.Attempts(task).size(), 1u);
+    }
+}
+
 TEST_P(Settles, ALeaseThatRanOutIsGoodUntilItIsTaken) {
     Make();
     SessionId session = OpenSession(1min);

@@ -142,6 +142,8 @@ Focus FocusOf(Bug bug) {
             return Focus::kFlows;
         case Bug::kClaimOverAdmits:
         case Bug::kSlotLeakedOnReclaim:
+        case Bug::kSeatGivenBackEarly:
+        case Bug::kRunsWithoutSeat:
         case Bug::kHalfOpenLetsAllThrough:
         case Bug::kBreakerBurnsAttempt:
         case Bug::kOrderKeyOvertaken:

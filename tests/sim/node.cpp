@@ -89,7 +89,7 @@ engine::WorkerOptions Node::Life::Options(
 ) const {
     engine::WorkerOptions made;
     made.slots = kSlots;
-    made.claim_ahead = static_cast<int>(setting.world.random().Below(2));
+    made.claim_ahead = static_cast<int>(setting.world.random().Below(4));
     if (boot % 3 == 2) made.claim_ahead = std::nullopt;  // as it pays
     made.lease = kLease;
     made.poll = {kPollMin, kPollMax};

@@ -99,6 +99,8 @@ public:
     void Acknowledged(TaskId task, std::int64_t marker);
     void HandlerStarted(TaskId task, int claim_no, std::stop_token stop);
     void HandlerEnded(TaskId task, int claim_no);
+    // What running tasks hold of a resource: those of a group as much as its seats, or as are left.
+    int UnitsOf(const std::string& resource) const;
     // It is about to return success, and nobody has asked it to stop.
     void HandlerSucceeds(TaskId task, int claim_no) { succeeded_.insert({task, claim_no}); }
 
@@ -125,8 +127,10 @@ private:
     struct Shadow {
         model::TaskRecord record;
         LeaseToken token;
-        std::set<LeaseToken> spent;      // tokens of earlier claims
-        bool alone = false;              // the running attempt is a suspect's, alone
+        std::set<LeaseToken> spent;  // tokens of earlier claims
+        bool alone = false;          // the running attempt is a suspect's, alone
+        std::int64_t group = 0;      // of its lease, as the next
+        int seats = 0;
         int terminal_in_generation = 0;  // the last generation that ended
         int entries = 0;                 // audit entries so far
         std::vector<std::string> history;
@@ -160,6 +164,7 @@ private:
     void JudgeHolder(const Shadow& shadow, const model::AuditEntry& entry, const Change& change);
     void JudgeReclaim(const Shadow& shadow, const model::AuditEntry& entry, const Change& change);
     void JudgeRunningHandler(const Shadow& shadow);
+    void JudgeSeats(TaskId started);
     void JudgeOperator(const Shadow& shadow, const Change& change);
     void JudgeKeys(const Shadow& shadow, const Change& change);
     void JudgeRequest(const model::TaskRecord& fresh);

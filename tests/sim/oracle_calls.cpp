@@ -117,6 +117,8 @@ void Oracle::AfterClaim(const store::ClaimRequest& request, const store::ClaimRe
             continue;
         }
         shadow->second.alone = lease.alone;
+        shadow->second.group = lease.group;
+        shadow->second.seats = lease.seats;
         const model::TaskRecord& record = shadow->second.record;
         if (record.state != State::kInProgress || shadow->second.token != lease.token ||
             record.session != request.session || record.claim_no != lease.claim_no) {
@@ -262,6 +264,38 @@ void Oracle::Acknowledged(TaskId task, std::int64_t marker) {
 
 void Oracle::HandlerStarted(TaskId task, int claim_no, std::stop_token stop) {
     running_[{task, claim_no}] = {std::move(stop), &world_.process()};
+    JudgeSeats(task);
+}
+
+// One that holds no lease any more is fenced, however long its thread goes on.
+void Oracle::JudgeSeats(TaskId started) {
+    auto shadow = shadows_.find(started);
+    if (shadow == shadows_.end() || shadow->second.group == 0) return;
+    int running = 0;
+    for (const auto& [attempt, of] : running_) {
+        auto other = shadows_.find(attempt.first);
+        if (other == shadows_.end() || other->second.group != shadow->second.group) continue;
+        const model::TaskRecord& record = other->second.record;
+        bool holds = record.state == State::kInProgress && record.claim_no == attempt.second;
+        if (holds && !of.process->dead()) ++running;
+    }
+    if (running > shadow->second.seats) {
+        Violate("I6", started, fmt::format("{} run on {} seats", running, shadow->second.seats));
+    }
+}
+
+int Oracle::UnitsOf(const std::string& resource) const {
+    int units = 0;
+    std::map<std::int64_t, int> left;  // seats of the groups
+    for (const auto& [id, shadow] : shadows_) {
+        if (shadow.record.state != State::kInProgress) continue;
+        for (const model::Need& need : shadow.record.placement.needs) {
+            if (need.resource != resource) continue;
+            int& seats = left.try_emplace(shadow.group, shadow.seats).first->second;
+            if (shadow.group == 0 || seats-- > 0) units += need.units;
+        }
+    }
+    return units;
 }
 
 void Oracle::HandlerEnded(TaskId task, int claim_no) {

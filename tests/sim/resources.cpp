@@ -18,7 +18,6 @@ namespace {
 
 using model::NewTask;
 using model::State;
-using model::TaskRecord;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
@@ -138,16 +137,9 @@ void ResourceWorkload::SubmitAll() {
 void ResourceWorkload::Watch() {
     for (;;) {
         world_.Sleep(world_.Between(milliseconds{1}, milliseconds{60}));
-        int lit = 0;
-        TaskId last;
-        store::ListRequest running{.filter = {.states = {State::kInProgress}}, .limit = 1000};
-        for (const TaskRecord& task : setting_.store.List(running).tasks) {
-            for (const model::Need& need : task.placement.needs) {
-                if (need.resource == "lamp") lit += need.units, last = task.id;
-            }
-        }
+        int lit = setting_.oracle.UnitsOf("lamp");
         if (lit > kLamps) {
-            return setting_.oracle.Violate("I6", last, fmt::format("{} of {} lamps", lit, kLamps));
+            return setting_.oracle.Violate("I6", {}, fmt::format("{} of {} lamps", lit, kLamps));
         }
     }
 }

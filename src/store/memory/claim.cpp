@@ -116,11 +116,13 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
         const TaskRecord& record = ready.back()->record;
         data_.resources.Give(record.queue, record.tenant, pick.had);
     }
+    const std::vector<Task*> picked = ready;
     std::stable_sort(ready.begin(), ready.end(), [](const Task* a, const Task* b) {
         return std::pair(-a->record.priority, a->position) <
                std::pair(-b->record.priority, b->position);
     });
     for (Task* task : ready) reply.leases.push_back(Take(*task, request));
+    TakeUnits(plan, picked, reply);
     // What will be open by itself is worth another look then.
     for (const std::vector<Obstacle>& left : plan.left) {
         for (const Obstacle& obstacle : left) {
@@ -148,9 +150,6 @@ Lease Ops::Take(Task& task, const ClaimRequest& request) {
     record.claimed_at = now_;
     record.progress.reset();
     record.reason.clear();
-    data_.resources.Take(
-        record.id, data_.resources.NeedsOf(record.placement.needs, record.queue, record.type), now_
-    );
     task.deadline.reset();
     if (record.timeout > Duration::zero()) task.deadline = now_ + record.timeout;
     task.attempts.push_back(
@@ -184,6 +183,34 @@ Lease Ops::Take(Task& task, const ClaimRequest& request) {
         .idempotency_key = "task-" + record.id.ToString(),
         .claimed_at = now_,
     };
+}
+
+// Those that the plan put behind others hold nothing themselves.
+void Ops::TakeUnits(const ClaimPlan& plan, const std::vector<Task*>& picked, ClaimReply& reply) {
+    std::vector<int> groups;
+    for (const ClaimPlan::Pick& pick : plan.picks) groups.push_back(pick.group);
+    const std::vector<bool> holds = Holders(groups, plan.seats);
+    std::vector<std::int64_t> names(plan.seats.size());
+    for (std::int64_t& name : names) name = static_cast<std::int64_t>(random_.Next() >> 1 | 1);
+    std::map<TaskId, int> group_of;
+    for (std::size_t i = 0; i < picked.size(); ++i) {
+        const TaskRecord& record = picked[i]->record;
+        ResourceBook& book = data_.resources;
+        if (holds[i]) {
+            book.Take(
+                record.id, book.NeedsOf(record.placement.needs, record.queue, record.type), now_
+            );
+        }
+        if (groups[i] < 0) continue;
+        book.Join(record.id, names[static_cast<std::size_t>(groups[i])]);
+        group_of[record.id] = groups[i];
+    }
+    for (Lease& lease : reply.leases) {
+        auto group = group_of.find(lease.task);
+        if (group == group_of.end()) continue;
+        lease.group = names[static_cast<std::size_t>(group->second)];
+        lease.seats = plan.seats[static_cast<std::size_t>(group->second)];
+    }
 }
 
 WaitingLine Ops::LineOf(const TaskRecord& record) const {

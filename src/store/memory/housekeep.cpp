@@ -241,7 +241,7 @@ void Ops::JudgeResources(std::vector<CheckFinding>& findings) {
             if (!limited) continue;
             auto holder = entry->second.holders.find(id);
             int has = holder == entry->second.holders.end() ? 0 : holder->second;
-            if (has == need.units) continue;
+            if (has == need.units || book.IsBehind(id, need.resource)) continue;
             Fail(
                 held,
                 fmt::format(

@@ -156,6 +156,7 @@ private:
     bool Skips(const Task& task, const ClaimRequest& claimer) const;
     bool OnlyNotDue(const Task& task, const ClaimRequest& claimer) const;
     Lease Take(Task& task, const ClaimRequest& request);
+    void TakeUnits(const ClaimPlan& plan, const std::vector<Task*>& picked, ClaimReply& reply);
     // Lines of those among the tasks that no condition of their own keeps from the claimer, and
     // which tasks they are.
     struct Lines {
@@ -174,8 +175,8 @@ private:
     bool IsBehind(const Task& task) const;
     void EndOrder(Task& task);  // it is terminal
     void Place(Task& task, const Placement& placement);
-    void NoteFreed(TaskId task);  // it lets go of what it holds
-    void OpenForFreed();          // the queues whose tasks wait for that
+    std::set<std::string> HeldBy(TaskId task) const;  // resources
+    void OpenForFreed();  // the queues whose tasks wait for what was let go of
     int ForgetIdleResources(int limit);
 
     // settle.cpp

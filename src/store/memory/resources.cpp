@@ -81,10 +81,12 @@ void Ops::AdoptRunning() {
     }
 }
 
-void Ops::NoteFreed(TaskId task) {
+std::set<std::string> Ops::HeldBy(TaskId task) const {
+    std::set<std::string> names;
     auto held = data_.resources.held.find(task);
-    if (held == data_.resources.held.end()) return;
-    for (const Need& need : held->second) freed_.insert(need.resource);
+    if (held == data_.resources.held.end()) return names;
+    for (const Need& need : held->second) names.insert(need.resource);
+    return names;
 }
 
 void Ops::OpenForFreed() {

@@ -102,8 +102,9 @@ void Ops::EndAttempt(Task& task, const Ending& ending) {
     task.alone = false;
     // Every way out of a lease comes by here.
     if (Planted(Bug::kSlotLeakedOnReclaim) && ending.end == AttemptEnd::kCrashed) return;
-    NoteFreed(task.record.id);
-    data_.resources.Release(task.record.id, OutcomeOf(ending.end));
+    std::set<std::string> freed = HeldBy(task.record.id);
+    auto heir = data_.resources.Release(task.record.id, OutcomeOf(ending.end));
+    if (!heir) freed_.merge(freed);
 }
 
 void Ops::CountCrash(Task& task) {

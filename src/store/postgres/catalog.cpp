@@ -119,6 +119,16 @@ RetryPolicy Catalog::PolicyOf(int id) {
     return PolicyOf(id);
 }
 
+std::vector<std::int64_t> Catalog::KnownPolicies(std::size_t most) {
+    std::vector<std::int64_t> known;
+    std::lock_guard guard(mutex_);
+    for (const auto& [id, policy] : policies_) {
+        if (known.size() == most) break;
+        known.push_back(id);
+    }
+    return known;
+}
+
 Catalog::Type Catalog::TypeNamed(const std::string& name) {
     std::lock_guard guard(mutex_);
     auto known = types_.find(name);

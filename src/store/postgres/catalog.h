@@ -39,6 +39,7 @@ public:
     void LearnPolicy(int id, std::string_view retry);
     int PolicyId(const RetryPolicy& policy);
     RetryPolicy PolicyOf(int id);  // or what stands in for one that cannot be read
+    std::vector<std::int64_t> KnownPolicies(std::size_t most);
     bool CanRead(int policy);
     std::vector<std::int64_t> Unreadable();  // policies met so far
     void ForgetUnreadable();                 // somebody may have mended them

@@ -63,11 +63,15 @@ std::vector<Facts> ReadFacts(const Rows& rows) {
 
 void Changes::LeaveLease(const Facts& facts) {
     leaving_.emplace_back(KeyOf(facts.token), facts.id);
-    if ((facts.flags & kHoldsSlots) != 0) released_.emplace(facts.id, AttemptEnd::kLost);
+    if ((facts.flags & kHoldsSlots) != 0) {
+        released_.emplace(facts.id, Released{AttemptEnd::kLost, KeyOf(facts.token)});
+    }
 }
 
 void Changes::AddAttempt(const Facts& facts, const Evidence& evidence, State to) {
-    if ((facts.flags & kHoldsSlots) != 0) released_[facts.id] = evidence.end;
+    if ((facts.flags & kHoldsSlots) != 0) {
+        released_[facts.id] = {evidence.end, KeyOf(facts.token)};
+    }
     attempts_.push_back({facts, evidence, to});
 }
 void Changes::AddWaiting(const Waiting& waiting) {
@@ -76,7 +80,7 @@ void Changes::AddWaiting(const Waiting& waiting) {
 void Changes::AddFinish(const Finish& finish) {
     CHECK(IsTerminal(finish.state));
     bool held = finish.evidence && (finish.after.flags & kHoldsSlots) != 0;
-    if (held) released_[finish.after.id] = finish.evidence->end;
+    if (held) released_[finish.after.id] = {finish.evidence->end, KeyOf(finish.after.token)};
     finished_.push_back(finish);
 }
 void Changes::AddOutside(const Outside& outside) {
@@ -174,7 +178,9 @@ Params Changes::WaitingParams() const {
         CHECK(after.state == State::kOpen || after.state == State::kError);
         task.array.Int(after.id.value());
         lane.array.Int(after.lane);
-        flags.array.Int((after.flags & ~(kCancelAsked | kAlone | kHoldsSlots)) | kHasPast);
+        flags.array.Int(
+            (after.flags & ~(kCancelAsked | kAlone | kHoldsSlots | kBehind)) | kHasPast
+        );
         due.array.At(row.due);
         ready.array.Bool(row.ready());
         pos.array.Int(after.pos);

@@ -56,6 +56,14 @@ struct Evidence {
     std::string stderr_tail;
 };
 
+// An attempt that held something has ended: how, and which lease it has left. Others may be behind
+// it there.
+struct Released {
+    AttemptEnd end = AttemptEnd::kLost;
+    std::int64_t lease = 0;
+};
+using ReleasedTasks = std::map<TaskId, Released>;
+
 class Changes {
 public:
     explicit Changes(Catalog& catalog) : catalog_(catalog) {}
@@ -82,8 +90,8 @@ public:
     void AddReport(Report report) { reports_.push_back(std::move(report)); }
     const std::vector<Report>& reports() const { return reports_; }
     // Those that held resources, and how their attempts ended.
-    const std::map<TaskId, AttemptEnd>& released() const { return released_; }
-    void AddReleased(std::map<TaskId, AttemptEnd> released) { released_.merge(released); }
+    const ReleasedTasks& released() const { return released_; }
+    void AddReleased(ReleasedTasks released) { released_.merge(released); }
 
     struct Finish {
         Facts after;
@@ -144,7 +152,7 @@ private:
     std::vector<Finish> finished_;
     std::vector<Outside> outside_;
     std::vector<Entry> audit_;
-    std::map<TaskId, AttemptEnd> released_;
+    ReleasedTasks released_;
     std::vector<Report> reports_;
 };
 

@@ -1,6 +1,5 @@
 // Claiming: the heads of the lanes, by priority and position.
 #include <algorithm>
-#include <array>
 
 #include "base/check.h"
 #include "base/test_point.h"
@@ -15,8 +14,8 @@ namespace stint::store::pg {
 
 namespace {
 
-constexpr int kTasksPerLease = 256;  // their arrays stay within a page
 constexpr int kPromoteAtLeast = 100;
+constexpr auto kLateAtOnce = std::chrono::milliseconds{500};
 
 Duration Until(Time due, Time now) {
     return std::chrono::ceil<Duration>(due - now);
@@ -84,7 +83,9 @@ void LearnNames(const Rows& rows, bool suspects, Catalog& catalog) {
     }
 }
 
-Taken ReadLease(const Rows& rows, int i, const LeaseTokens& tokens, Catalog& catalog) {
+Taken ReadLease(
+    const Rows& rows, int i, const LeaseTokens& tokens, Catalog& catalog, LastPlacement& last
+) {
     // What nothing is kept of is as it is for a task's first claim.
     auto number = [&](int column, int first) {
         return rows.IsNull(i, column) ? first : static_cast<int>(rows.Int(i, column));
@@ -113,7 +114,8 @@ Taken ReadLease(const Rows& rows, int i, const LeaseTokens& tokens, Catalog& cat
     lease.timeout = Duration(rows.Int(i, kTimeout));
     lease.input = rows.Text(i, kInput);
     lease.idempotency_key = "task-" + lease.task.ToString();
-    lease.placement = PlacementOf(lane.placement);
+    if (last.lane != taken.lane) last = {taken.lane, PlacementOf(lane.placement)};
+    lease.placement = last.placement;
     if (!rows.IsNull(i, kOrderKey)) {
         lease.placement.order_key = rows.Text(i, kOrderKey);
         lease.placement.on_failed_head = static_cast<OnFailedHead>(rows.Int(i, kOnFailed));
@@ -158,6 +160,40 @@ Params IdleParams(const ClaimRequest& request, const Marks::Snapshot& marks, Dur
     return params;
 }
 
+void PostgresStore::NoteUnderWay(const Marks::Snapshot& look, const Rows& tick) {
+    InProgress seen = ParseInProgress(tick.View(0, 0));
+    seen.own = static_cast<std::uint64_t>(tick.Int(0, 1));
+    marks_.UnderWay(look, seen);
+}
+
+// Beside claims: whether something has come to light that they have passed over. True: it has, and
+// the next claim begins there.
+bool PostgresStore::LookForLate(bool at_leisure) {
+    base::Clock& clock = base::SystemClock();
+    const base::Instant until = clock.Now() + kLateAtOnce;
+    do {
+        const base::Instant begun = clock.Now();
+        auto piece = marks_.LookForLate(begun, at_leisure);
+        if (!piece) return false;
+        try {
+            Params params;
+            ArrayOf lanes(oid::kInt4);
+            for (int lane : piece->lanes) lanes.Int(lane);
+            lanes.AddTo(params);
+            AddInts(params, piece->low);
+            AddInts(params, piece->high);
+            Rows found = db_.ReadVital(db_.sql.late, params);
+            marks_.FoundLate(*piece, clock.Now() - begun, PlacesOf(found));
+            if (!found.empty()) return true;
+        } catch (const std::exception&) {
+            // Whoever claims hears of it if the server is gone.
+            marks_.FailedLate(clock.Now() - begun);
+            return false;
+        }
+    } while (at_leisure && clock.Now() < until);
+    return false;
+}
+
 // An idle worker asks one small question per poll. True: there is nothing to claim, and `reply`
 // says so.
 bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& reply) {
@@ -165,6 +201,7 @@ bool PostgresStore::NothingToClaim(const ClaimRequest& request, ClaimReply& repl
     base::Instant begun = clock.Now();
     Marks::Snapshot marks = marks_.Idle(begun);
     Rows rows = db_.ReadVital(db_.sql.claim_idle, IdleParams(request, marks, kQuietAhead));
+    if (marks.asks()) NoteUnderWay(marks, db_.ReadVital(db_.sql.tick));
     reply.session_live = rows.Bool(0, 1);
     if (!reply.session_live) return true;
     if (rows.Bool(0, 2)) return false;
@@ -207,6 +244,17 @@ bool PostgresStore::SkipPassed(
     return further;
 }
 
+// The statements of a claim, with COMMIT, and the question for a tick where one is asked.
+std::vector<Rows> PostgresStore::ClaimBatch(
+    Transaction& transaction, std::vector<postgres::Command> commands, const Marks::Snapshot& marks
+) {
+    const Params none;
+    if (marks.asks()) commands.push_back({&db_.sql.tick, &none});
+    std::vector<Rows> rows = transaction.Batch(commands, true);
+    if (marks.asks()) NoteUnderWay(marks, rows.back());
+    return rows;
+}
+
 // One transaction: what has become due goes to its place, and the heads are taken. True: some of it
 // went to places that this look may have passed over.
 bool PostgresStore::ClaimOnce(
@@ -216,6 +264,7 @@ bool PostgresStore::ClaimOnce(
     ClaimReply& reply,
     std::vector<Taken>& taken
 ) {
+    if (ClaimOnlyLane(request, limit, marks, reply, taken)) return false;
     Params promote = PromoteParams(request, limit);
     const LeaseTokens tokens(limit, random_);
     Params claim = ClaimParams(request, limit, tokens);
@@ -224,9 +273,9 @@ bool PostgresStore::ClaimOnce(
     base::Instant begun = clock.Now();
     // COMMIT rides along, so there is nothing left for Run to commit.
     std::vector<Rows> rows = db_.RunVital([&](Transaction& transaction) {
-        std::array<postgres::Command, 2> commands = {
-            {{&db_.sql.promote, &promote}, {&db_.sql.claim, &claim}}};
-        return transaction.Batch(commands, true);
+        return ClaimBatch(
+            transaction, {{&db_.sql.promote, &promote}, {&db_.sql.claim, &claim}}, marks
+        );
     });
     // From here on nothing may ask the server: the leases are ours, and the caller must hear of
     // them.
@@ -247,26 +296,27 @@ bool PostgresStore::ClaimOnce(
         reply.next_due = Duration::zero();
     }
     LearnNames(found, request.suspect, catalog_);
+    LastPlacement last;
     for (int i = 1; i <= took; ++i) {
-        taken.push_back(ReadLease(found, i, tokens, catalog_));
+        taken.push_back(ReadLease(found, i, tokens, catalog_, last));
         marks_.Advance(taken.back().lane, taken.back().position);
     }
+    RememberLane(request, std::span(taken).last(static_cast<std::size_t>(took)));
     // After the above: what has become due may lie below what was taken.
     marks_.LowerAgain(marks);
     marks_.Lower(PlacesOf(rows[0]));
     return !rows[0].empty();
 }
 
-ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
+void PostgresStore::TakeReady(
+    const ClaimRequest& request, int limit, ClaimReply& reply, std::vector<Taken>& taken
+) {
     base::Clock& clock = base::SystemClock();
-    int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
-    ClaimReply reply;
-    if (idle_ && !request.hinted && NothingToClaim(request, reply)) return reply;
-    std::vector<Taken> taken;
-    // The second round, if any, looks deeper, or where what has just become due went.
-    Marks::Snapshot marks = marks_.Current(clock.Now());
     // What needs more than its turn needs a plan.
     auto to_plan = [&] { return special_ || HasRoomLimits(request); };
+    if (to_plan()) return ClaimPlanned(request, limit, reply, taken);
+    // The second round, if any, looks deeper, or where what has just become due went.
+    Marks::Snapshot marks = marks_.Current(clock.Now());
     for (int round = 0; round < 2 && !to_plan(); ++round) {
         int wanted = limit - static_cast<int>(taken.size());
         bool promoted = false;
@@ -296,6 +346,21 @@ ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
     }
     if (to_plan()) {
         ClaimPlanned(request, limit - static_cast<int>(taken.size()), reply, taken);
+    }
+}
+
+ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
+    int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
+    ClaimReply reply;
+    LookForLate(idle_);
+    if (idle_ && !request.hinted && NothingToClaim(request, reply)) return reply;
+    std::vector<Taken> taken;
+    TakeReady(request, limit, reply, taken);
+    if (taken.empty() && reply.session_live) {
+        if (LookForLate(true)) TakeReady(request, limit, reply, taken);
+        if (taken.empty() && marks_.LateGoesOn(base::SystemClock().Now())) {
+            reply.next_due = Duration::zero();
+        }
     }
     idle_ = taken.empty();
     if (!taken.empty()) {

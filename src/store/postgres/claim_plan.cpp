@@ -41,6 +41,63 @@ bool AnyAges(const Offer& offer) {
     });
 }
 
+// From 1 on, in leases of so many: each group has one to itself, because whoever settles for one of
+// it has locked that and no other. They are the last.
+int LeasesBefore(const ClaimPlan& plan) {
+    auto alone = std::ranges::count(plan.picks, -1, &ClaimPlan::Pick::group);
+    return (static_cast<int>(alone) + kTasksPerLease - 1) / kTasksPerLease;
+}
+std::vector<int> LeaseNumbers(const ClaimPlan& plan) {
+    static_assert(limits::kGroupMembers <= kTasksPerLease);
+    std::vector<int> next(plan.seats.size());
+    for (std::size_t g = 0; g < next.size(); ++g) {
+        next[g] = (LeasesBefore(plan) + static_cast<int>(g)) * kTasksPerLease;
+    }
+    int next_alone = 0;
+    std::vector<int> numbers;
+    for (const ClaimPlan::Pick& pick : plan.picks) {
+        const int group = pick.group;
+        numbers.push_back(++(group < 0 ? next_alone : next[static_cast<std::size_t>(group)]));
+    }
+    return numbers;
+}
+
+// By lane and position, and which of them are whose.
+void AddPicks(
+    Params& params,
+    const std::map<std::pair<int, std::int64_t>, std::size_t>& picks,
+    std::span<const int> numbers
+) {
+    ArrayOf lane(oid::kInt4), position(oid::kInt8), number(oid::kInt8);
+    ArrayOf lanes(oid::kInt4), low(oid::kInt4), high(oid::kInt4);
+    std::optional<int> before;
+    int count = 0;
+    for (const auto& [place, pick] : picks) {
+        lane.Int(place.first);
+        position.Int(place.second);
+        number.Int(numbers[pick]);
+        if (place.first != before) {
+            if (before) high.Int(count);
+            lanes.Int(place.first);
+            low.Int(count + 1);
+        }
+        before = place.first;
+        ++count;
+    }
+    high.Int(count);
+    for (ArrayOf* column : {&lane, &position, &number, &lanes, &low, &high}) column->AddTo(params);
+}
+
+void AddGroups(Params& params, const ClaimPlan& plan) {
+    ArrayOf lease(oid::kInt8), seats(oid::kInt4);
+    for (std::size_t g = 0; g < plan.seats.size(); ++g) {
+        lease.Int(LeasesBefore(plan) + static_cast<int>(g));
+        seats.Int(plan.seats[g]);
+    }
+    lease.AddTo(params);
+    seats.AddTo(params);
+}
+
 bool IsShared(const Offer& offer, const std::string& queue) {
     const QueueOrder* order = model::OrderOf(offer.orders, queue);
     return order != nullptr && order->fair;
@@ -264,48 +321,80 @@ void PostgresStore::TakePlanned(
     const ClaimRequest& request,
     Planned& planned,
     const ClaimPlan& plan,
+    bool alone,
     std::vector<Taken>& taken
 ) {
     if (plan.picks.empty()) return;
-    ResourceBook& book = planned.book.book;
-    std::map<std::pair<int, std::int64_t>, std::size_t> line_of;
-    ArrayOf lane(oid::kInt4), position(oid::kInt8), holds(oid::kBool);
-    for (const ClaimPlan::Pick& pick : plan.picks) {
-        const WaitingLine& line = planned.lines[pick.line];
-        std::int64_t at = line.waiting[pick.waiter].position;
-        line_of[{planned.lanes[pick.line], at}] = pick.line;
-        lane.Int(planned.lanes[pick.line]);
-        position.Int(at);
-        holds.Bool(std::any_of(line.needs.begin(), line.needs.end(), [&](const Need& need) {
-            return planned.book.ids.contains(need.resource);
-        }));
+    std::map<std::pair<int, std::int64_t>, std::size_t> pick_at;
+    const std::vector<int> numbers = LeaseNumbers(plan);
+    for (std::size_t i = 0; i < plan.picks.size(); ++i) {
+        const ClaimPlan::Pick& pick = plan.picks[i];
+        std::int64_t at = planned.lines[pick.line].waiting[pick.waiter].position;
+        pick_at[{planned.lanes[pick.line], at}] = i;
     }
-    const auto count = static_cast<int>(plan.picks.size());
-    const LeaseTokens tokens(count, random_);
-    Params params = ClaimParams(request, count, tokens);
-    for (ArrayOf* column : {&lane, &position, &holds}) column->AddTo(params);
-    Rows rows = transaction.Query(db_.sql.claim_picked, params);
+    const int last = *std::ranges::max_element(numbers);
+    const LeaseTokens tokens(last, random_);
+    Params params = ClaimParams(request, last, tokens);
+    AddPicks(params, pick_at, numbers);
+    AddGroups(params, plan);
+    AddHolds(params, planned, plan);
+    Rows rows = alone ? transaction.QueryAndCommit(db_.sql.claim_picked, params)
+                      : transaction.Query(db_.sql.claim_picked, params);
     LearnNames(rows, request.suspect, catalog_);
-    ArrayOf task(oid::kInt8), resource(oid::kInt4), units(oid::kInt4);
+    std::vector<const Taken*> by_pick(plan.picks.size());
+    taken.reserve(taken.size() + plan.picks.size());
+    LastPlacement placement;
     for (int i = 1; i < rows.size(); ++i) {
-        taken.push_back(ReadLease(rows, i, tokens, catalog_));
-        const Taken& one = taken.back();
-        const WaitingLine& line = planned.lines[line_of.at({one.lane, one.position})];
-        for (const Need& need : book.Take(one.lease.task, line.needs, planned.now)) {
+        Taken& one = taken.emplace_back(ReadLease(rows, i, tokens, catalog_, placement));
+        const std::size_t pick = pick_at.at({one.lane, one.position});
+        by_pick[pick] = &one;
+        const int group = plan.picks[pick].group;
+        if (group < 0) continue;
+        one.lease.group = KeyOf(one.lease.token);
+        one.lease.seats = plan.seats[static_cast<std::size_t>(group)];
+    }
+    if (alone) return;
+    for (std::size_t i = 0; i < by_pick.size(); ++i) {
+        // What a group holds has nothing to remember but that it was taken.
+        if (by_pick[i] == nullptr) continue;
+        const Needs& needs = planned.lines[plan.picks[i].line].needs;
+        planned.book.book.Take(by_pick[i]->lease.task, needs, planned.now);
+    }
+    Save(transaction, db_.sql, planned.book);
+    SaveLeads(transaction, planned, plan, taken);
+}
+
+// What each that holds something of a line has.
+void PostgresStore::AddHolds(Params& params, const Planned& planned, const ClaimPlan& plan) {
+    std::set<std::size_t> lines;
+    for (const ClaimPlan::Pick& pick : plan.picks) lines.insert(pick.line);
+    ArrayOf lane(oid::kInt4), resource(oid::kInt4), units(oid::kInt4);
+    for (std::size_t line : lines) {
+        for (const Need& need : planned.lines[line].needs) {
             auto id = planned.book.ids.find(need.resource);
             if (id == planned.book.ids.end()) continue;
-            task.Int(one.lease.task.value());
+            lane.Int(planned.lanes[line]);
             resource.Int(id->second);
             units.Int(need.units);
         }
     }
-    if (task.size() > 0) {
-        Params slots;
-        for (ArrayOf* column : {&task, &resource, &units}) column->AddTo(slots);
-        transaction.Defer(db_.sql.slots_take, std::move(slots));
-    }
-    Save(transaction, db_.sql, planned.book);
-    SaveLeads(transaction, planned, plan, taken);
+    for (ArrayOf* column : {&lane, &resource, &units}) column->AddTo(params);
+}
+
+// Whether nothing remembers that these were taken but what they hold: then the claim is committed
+// with the statement that takes them.
+bool PostgresStore::IsRemembered(const Planned& planned, const ClaimPlan& plan) {
+    return std::ranges::any_of(plan.picks, [&](const ClaimPlan::Pick& pick) {
+        const WaitingLine& line = planned.lines[pick.line];
+        return IsShared(planned.offer, line.queue) ||
+               std::ranges::any_of(line.needs, [&](const Need& need) {
+                   const ResourceBook::Entry* entry = planned.book.book.Find(need.resource);
+                   if (entry == nullptr) return false;
+                   return !planned.book.ids.contains(need.resource) ||
+                          !planned.offer.supplies.at(need.resource).plain ||
+                          entry->resource.state.over != 0;
+               });
+    });
 }
 
 // When it is worth to look again, and whether a suspect waits.
@@ -354,7 +443,9 @@ PostgresStore::Planned PostgresStore::LookAtLines(
         commands.push_back({&db_.sql.resource_lock, &lock});
         commands.push_back({&db_.sql.resources, &read});
     }
+    if (marks.asks()) commands.push_back({&db_.sql.tick, &none});
     std::vector<Rows> rows = transaction.Batch(commands, false);
+    if (marks.asks()) NoteUnderWay(marks, rows.back());
     std::vector<QueueOrder> orders = ReadOrders(rows[1]);
     if (AnyAges(orders) && !known.ages) {
         const int deeper = std::max(depth, limits::kAgingDepth);
@@ -460,9 +551,11 @@ PostgresStore::PlannedClaim PostgresStore::ClaimPlannedIn(
     if (!planned.lines.empty()) known.names = names;
     known.ages = AnyAges(planned.offer);
     base::TestPoint("store_postgres.planned");
-    TakePlanned(transaction, request, planned, plan, taken);
     // Who got something comes back soon anyway.
-    if (taken.empty() || looked - known.noted >= kNoteEvery) {
+    const bool notes = plan.picks.empty() || looked - known.noted >= kNoteEvery;
+    const bool alone = !notes && !IsRemembered(planned, plan);
+    TakePlanned(transaction, request, planned, plan, alone, taken);
+    if (!alone && (notes || taken.empty())) {
         NoteNext(transaction, request, planned, plan, marks, reply);
         known.noted = looked;
     }

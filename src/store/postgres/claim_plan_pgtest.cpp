@@ -292,6 +292,31 @@ TEST_F(ClaimPlanTest, WhoLostHisTaskDoesNotFreeWhatItHolds) {
     EXPECT_EQ(Held("gpu"), 0);
 }
 
+TEST_F(ClaimPlanTest, WhereOneThatWasToHoldIsGoneAnotherOfItsGroupDoes) {
+    Limit("gpu", 4);
+    std::vector<TaskId> tasks;
+    for (int i = 0; i < 8; ++i) {
+        NewTask task{.type = "t", .needs = Needs{{"gpu", 1}}};
+        tasks.push_back(store_->Submit({&task, 1}).at(0).id);
+    }
+    std::unique_ptr<Store> operators = Open();
+    // The last of a group hold its units: all of those are cancelled after the plan was made.
+    base::SetTestPointListener([&](std::string_view name) {
+        if (name != "store_postgres.planned") return;
+        base::SetTestPointListener({});
+        operators->Cancel(std::span(tasks).subspan(6), "ann", "no longer needed");
+    });
+    std::vector<Lease> leases =
+        store_->Claim({.session = session_, .limit = 8, .types = {"t"}, .at_once = 2}).leases;
+    ASSERT_EQ(leases.size(), 6u);
+    EXPECT_EQ(Held("gpu"), 2);
+    for (std::size_t left = leases.size(); left > 0; --left) {
+        EXPECT_EQ(Held("gpu"), static_cast<int>(std::min<std::size_t>(2, left)));
+        Complete(*store_, session_, {leases[left - 1]});
+    }
+    EXPECT_EQ(Held("gpu"), 0);
+}
+
 TEST_F(ClaimPlanTest, WhatIsPutBackBeforeTheMarksByAnotherIsFound) {
     Limit("gpu", 2);
     Submit("gpu", 4);

@@ -24,8 +24,18 @@ struct LeaseTokens {
     std::vector<std::int64_t> keys, secrets;
 };
 
+inline constexpr int kTasksPerLease = 256;  // their arrays stay within a page
+
 // The answer: a row of what is said once, and one for each task.
 void LearnNames(const Rows& rows, bool suspects, Catalog& catalog);
-Taken ReadLease(const Rows& rows, int i, const LeaseTokens& tokens, Catalog& catalog);
+// Most of an answer is of few lanes: a placement is taken apart once as long as the lane is the
+// same.
+struct LastPlacement {
+    int lane = 0;
+    Placement placement;
+};
+Taken ReadLease(
+    const Rows& rows, int i, const LeaseTokens& tokens, Catalog& catalog, LastPlacement& last
+);
 
 }  // namespace stint::store::pg

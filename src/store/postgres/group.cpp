@@ -10,8 +10,10 @@ namespace stint::store::pg {
 namespace {
 
 constexpr std::size_t kTasksAtOnce = 1'000;
-// How long a leader waits for others, and how fast it forgets how many there were.
+// How long a leader waits for others without one coming, and how fast it forgets how many there
+// were.
 constexpr auto kGatherFor = std::chrono::microseconds{150};
+constexpr auto kGatherMost = std::chrono::milliseconds{2};
 constexpr double kForget = 0.95;
 // Of what is learned about how long a transaction takes, before it is late.
 constexpr base::Instant::duration kLearned = std::chrono::milliseconds{100};
@@ -120,8 +122,15 @@ void GroupSubmit::LeadOnce(const Request& leader) {
 void GroupSubmit::Gather(std::unique_lock<std::mutex>& lock) {
     wanted_ = static_cast<std::size_t>(usual_);
     usual_ *= kForget;
-    if (line_.size() < wanted_) {
-        gathered_.wait_for(lock, kGatherFor, [&] { return line_.size() >= wanted_; });
+    // As long as they come, and not longer than it takes to be back for the rest: half of them now
+    // and half then would wait for two transactions where one is enough.
+    base::Clock& clock = base::SystemClock();
+    const base::Instant until = clock.Now() + std::min<base::Instant::duration>(trip_, kGatherMost);
+    auto all = [&] { return line_.size() >= wanted_; };
+    for (std::size_t there = 0; !all() && line_.size() > there;) {
+        there = line_.size();
+        gathered_.wait_for(lock, kGatherFor, all);
+        if (clock.Now() >= until) break;
     }
     wanted_ = 0;
 }

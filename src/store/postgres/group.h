@@ -41,8 +41,8 @@ private:
     struct Request {
         enum class State : std::uint8_t { kWaits, kLeads, kDone };
         void Tell(State news);
-        State Hear(Duration patience
-        );  // sleeps until there is news; kWaits: for so long there was none
+        // Sleeps until there is news; kWaits: for so long there was none.
+        State Hear(Duration patience);
 
         std::span<const NewTask> tasks;
         std::vector<SubmitReply> replies;

@@ -32,10 +32,12 @@ bool Marks::Look::Affordable(base::Instant now, int share) const {
     return Cheap() || now - begun >= cost * share;
 }
 
-void Marks::Remember(base::Instant now) {
-    if (now - remembered_ < kMoment) return;
+// True: a moment has passed.
+bool Marks::Remember(base::Instant now) {
+    if (now - remembered_ < kMoment) return false;
     moment_ago_ = std::exchange(before_, marks_);
     remembered_ = now;
+    return true;
 }
 
 bool Marks::Due(base::Instant now) const {
@@ -75,9 +77,7 @@ std::optional<Marks::Snapshot> Marks::MomentAgo(base::Instant now) const {
     return snapshot;
 }
 
-Marks::Snapshot Marks::Current(base::Instant now) {
-    std::lock_guard guard(mutex_);
-    Remember(now);
+Marks::Snapshot Marks::ForClaim(base::Instant now) const {
     if (Due(now)) return Everywhere();
     if (owed_ && everywhere_.Cheap() && now - everywhere_.begun >= kSoon) return Everywhere();
     if (owed_ && now - near_.begun >= kSoon) {
@@ -86,12 +86,62 @@ Marks::Snapshot Marks::Current(base::Instant now) {
     return AtMarks();
 }
 
-Marks::Snapshot Marks::Idle(base::Instant now) {
-    std::lock_guard guard(mutex_);
-    Remember(now);
+Marks::Snapshot Marks::ForIdle(base::Instant now) const {
     if (Due(now) || everywhere_.Cheap()) return Everywhere();
     if (auto look = MomentAgo(now)) return *look;
     return AtMarks();
+}
+
+Marks::Snapshot Marks::Current(base::Instant now) {
+    std::lock_guard guard(mutex_);
+    const bool asks = Remember(now);
+    Snapshot look = ForClaim(now);
+    if (asks) look.question = ticks_.Ask(marks_);
+    return look;
+}
+
+Marks::Snapshot Marks::Idle(base::Instant now) {
+    std::lock_guard guard(mutex_);
+    const bool asks = Remember(now) && ticks_.Wants(marks_);
+    Snapshot look = ForIdle(now);
+    if (asks) look.question = ticks_.Ask(marks_);
+    return look;
+}
+
+void Marks::UnderWay(const Snapshot& look, const InProgress& seen) {
+    std::lock_guard guard(mutex_);
+    ticks_.Answer(look.question, seen);
+}
+
+std::optional<LatePiece> Marks::LookForLate(base::Instant now, bool at_leisure) {
+    std::lock_guard guard(mutex_);
+    if (ticks_.owed() && late_.MayBegin(now, at_leisure)) {
+        late_.Begin(now, ticks_.TakeOwed(), marks_);
+    }
+    if (!late_.MayGoOn(now, at_leisure)) return {};
+    return late_.Next(now);
+}
+
+void Marks::FoundLate(
+    const LatePiece& piece,
+    base::Instant::duration cost,
+    std::span<const std::pair<int, std::int64_t>> places
+) {
+    {
+        std::lock_guard guard(mutex_);
+        late_.Passed(piece, cost);
+    }
+    Lower(places);
+}
+
+void Marks::FailedLate(base::Instant::duration cost) {
+    std::lock_guard guard(mutex_);
+    late_.Failed(cost);
+}
+
+bool Marks::LateGoesOn(base::Instant now) {
+    std::lock_guard guard(mutex_);
+    return late_.MayGoOn(now, true);
 }
 
 std::optional<Marks::Snapshot> Marks::Deeper(base::Instant now, Depth from) {
@@ -121,7 +171,8 @@ void Marks::Looked(const Snapshot& look, base::Instant begun, base::Instant ende
     std::lock_guard guard(mutex_);
     if (look.depth == Depth::kMarks) return;
     owed_ = false;
-    (look.everywhere() ? everywhere_ : near_) = {begun, ended - begun};
+    Look& kind = look.everywhere() ? everywhere_ : near_;
+    kind = Look{begun, ended - begun};
     if (look.everywhere()) seen_ = std::max(seen_, look.lowered);
     if (!more) return;
     if (look.everywhere()) marks_.clear();
@@ -152,6 +203,7 @@ void Marks::LowerOne(int lane, std::int64_t position) {
         auto mark = positions->find(lane);
         if (mark != positions->end() && mark->second >= position) mark->second = position - 1;
     }
+    ticks_.Lower(lane, position);
 }
 
 void Marks::Lower(std::span<const std::pair<int, std::int64_t>> places) {

@@ -5,10 +5,11 @@
 // A mark is a hint. What turns up below it is found by a look that begins deeper:
 // - where the marks were a moment ago: that finds a submit which drew its places early and
 //   committed late, which is what happens all the time;
-// - everywhere: a task put back by another process, a commit that took very long, a claim that was
-//   rolled back.
+// - everywhere: a task put back at its old place by another process.
 // Either happens when a claim came back with nothing, soon after one that came back short, and now
 // and then; both are measured, and when they are dear they may take a small part of the time only.
+// What a moment does not cover, a commit that took longer or a claim that was rolled back, is
+// looked for beside claims (ticks.h, late_walk.h): what is found lowers the marks.
 //
 // Thread-safe.
 #pragma once
@@ -24,6 +25,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "store/postgres/late_walk.h"
+#include "store/postgres/ticks.h"
 
 namespace stint::store::pg {
 
@@ -36,8 +39,10 @@ public:
         Depth depth = Depth::kEverywhere;
         std::vector<int> lanes = {};
         std::vector<std::int64_t> positions = {};
-        std::uint64_t lowered = 0;  // how often something had been lowered
+        std::uint64_t lowered = 0;   // how often something had been lowered
+        std::uint64_t question = 0;  // of the ticks, to go with the look
         bool everywhere() const { return depth == Depth::kEverywhere; }
+        bool asks() const { return question != 0; }
     };
 
     // For a claim: behind the marks, unless it is time to look deeper.
@@ -53,6 +58,20 @@ public:
     // A claim came back short: there may be something below the marks. One of the next looks.
     void Owe();
 
+    // The answer to what the look asked.
+    void UnderWay(const Snapshot& look, const InProgress& seen);
+    // What to look at beside claims, if anything. At leisure: a claim found nothing.
+    std::optional<LatePiece> LookForLate(base::Instant now, bool at_leisure);
+    // What was found there; the first of each lane is enough.
+    void FoundLate(
+        const LatePiece& piece,
+        base::Instant::duration cost,
+        std::span<const std::pair<int, std::int64_t>> places
+    );
+    void FailedLate(base::Instant::duration cost);
+    // There is more to look at, and no reason to wait.
+    bool LateGoesOn(base::Instant now);
+
     // A look has ended. more: it may not have come to the end of what is there, so that the next
     // goes on behind what it took (Advance), wherever the marks were.
     void Looked(const Snapshot& look, base::Instant begun, base::Instant ended, bool more);
@@ -66,7 +85,6 @@ public:
     void LowerAgain(const Snapshot& look);
 
 private:
-    using Positions = std::unordered_map<int, std::int64_t>;
     struct Look {
         base::Instant begun{};
         std::chrono::nanoseconds cost{0};
@@ -74,8 +92,10 @@ private:
         bool Affordable(base::Instant now, int share) const;
     };
 
-    void Remember(base::Instant now);
+    bool Remember(base::Instant now);
     bool Due(base::Instant now) const;
+    Snapshot ForClaim(base::Instant now) const;
+    Snapshot ForIdle(base::Instant now) const;
     Snapshot Everywhere() const;
     Snapshot AtMarks() const;
     std::optional<Snapshot> MomentAgo(base::Instant now) const;
@@ -92,6 +112,8 @@ private:
     std::uint64_t must_see_ = 0;  // a look everywhere that began after so many lowerings
     std::uint64_t seen_ = 0;      // lowerings before the last one began
     Look everywhere_, near_;
+    Ticks ticks_;
+    LateWalk late_;
 };
 
 }  // namespace stint::store::pg

@@ -15,6 +15,9 @@ struct Piece {
     friend bool operator==(const Piece&, const Piece&) = default;
 };
 
+// One audit entry says the same of so many tasks at most: its ids stay within a page.
+inline constexpr std::size_t kTasksPerEntry = 500;
+
 // `bytes_of` tells the size of an item's texts. A piece has at least one item.
 template <class Items, class BytesOf>
 std::vector<Piece> Pieces(const Items& items, BytesOf bytes_of) {

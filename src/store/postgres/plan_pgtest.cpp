@@ -171,7 +171,8 @@ TEST_F(PlanTest, FullJoinsStayFullJoins) {
         for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++found;
         return found;
     };
-    for (const Statement* statement : {&sql.claim, &sql.claim_picked, &sql.complete}) {
+    for (const Statement* statement :
+         {&sql.claim, &sql.claim_picked, &sql.complete, &sql.complete_plain}) {
         int written = count(statement->sql, " FULL JOIN "), planned = 0;
         for (const std::string& line : PlanOf(*statement)) {
             planned += count(line, "Hash Full Join") + count(line, "Merge Full Join");

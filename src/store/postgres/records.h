@@ -27,6 +27,7 @@ enum Flag : int {
     kHasWait = 1024,
     kHoldsSlots = 2048,  // of leases only
     kOrdered = 4096,
+    kBehind = 8192,  // of leases only: others of its lease hold what it needs
 };
 
 Stage StageOf(int flags);

@@ -164,7 +164,7 @@ void EditPgBook(
     const std::function<void(PgBook&)>& edit
 ) {
     // One of a pattern may be forgotten between the two looks.
-    constexpr int kLooks = 3;
+    constexpr int kLooks = 20;  // each one lost to a settlement that came first
     for (int look = 0; look < kLooks; ++look) {
         PgBook before = ReadBook(transaction, sql, names);
         MakeMissing(transaction, sql, before, names, all);
@@ -199,19 +199,20 @@ std::vector<QueueOrder> ReadOrders(const Rows& rows) {
 
 // ---- what happens to tasks ---------------------------------------------------------------------
 
-Params PostgresStore::ReleaseParams(std::span<const std::int64_t> tasks, bool if_over) {
+Params PostgresStore::ReleaseParams(
+    const std::vector<std::int64_t>& tasks, const std::vector<std::int64_t>& leases, bool if_over
+) {
     Params params;
-    AddInts(params, {tasks.begin(), tasks.end()});
+    AddInts(params, tasks);
     params.Bool(if_over).Int4(limits::kFreedQueues);
     AddMarks(params, marks_.ForHints());
+    AddInts(params, leases);
     return params;
 }
 
 // Nothing is locked yet: of what came of it only those resources are concerned that remember
 // something which the end of a task changes.
-PostgresStore::Freed PostgresStore::FreedOf(
-    const Rows& rows, const std::map<TaskId, AttemptEnd>& ended
-) {
+PostgresStore::Freed PostgresStore::FreedOf(const Rows& rows, const ReleasedTasks& ended) {
     Freed freed;
     for (int i = 0; i < rows.size(); ++i) {
         if (rows.IsNull(i, 0)) {
@@ -223,48 +224,71 @@ PostgresStore::Freed PostgresStore::FreedOf(
         if (rows.View(i, 2).empty() || end == ended.end()) continue;
         ResourceState before = StateOf(rows.View(i, 2));
         ResourceState after = before;
-        End(after, task, Worked(end->second));
+        End(after, task, Worked(end->second.end));
         if (!(before == after)) freed.concerned[rows.Text(i, 1)].push_back(task);
     }
     return freed;
 }
 
 PostgresStore::Freed PostgresStore::ReleaseSlots(
-    Transaction& transaction, const std::map<TaskId, AttemptEnd>& ended
+    Transaction& transaction, const ReleasedTasks& ended
 ) {
-    std::vector<std::int64_t> tasks;
-    for (const auto& [task, end] : ended) {
-        bool leaked = base::Planted(base::Bug::kSlotLeakedOnReclaim) && end == AttemptEnd::kCrashed;
-        if (!leaked) tasks.push_back(task.value());
+    std::vector<std::int64_t> tasks, leases;
+    for (const auto& [task, left] : ended) {
+        bool crashed = left.end == AttemptEnd::kCrashed;
+        if (crashed && base::Planted(base::Bug::kSlotLeakedOnReclaim)) continue;
+        tasks.push_back(task.value());
+        leases.push_back(left.lease);
     }
     if (tasks.empty()) return {};
-    return FreedOf(transaction.Query(db_.sql.slots_release, ReleaseParams(tasks, false)), ended);
+    Params params = ReleaseParams(tasks, leases, false);
+    return FreedOf(transaction.Query(db_.sql.slots_release, params), ended);
 }
 
 // ---- what was set after tasks had started ------------------------------------------------------
 
-// Leases before resources: so does whoever settles.
-std::vector<RunningTask> PostgresStore::HoldRunning(
+// For one that is behind others those count. What they held may have been removed with its
+// resource: then each counts for itself.
+std::map<TaskId, RunningTask> PostgresStore::ReadRunning(
     Transaction& transaction, const std::function<bool(const RunningTask&)>& wanted
 ) {
     Rows rows = transaction.Query(db_.sql.running_lines);
     std::map<TaskId, RunningTask> found;
-    std::vector<std::int64_t> ids;
     for (int i = 0; i < rows.size(); ++i) {
         RunningTask task{TaskId(rows.Int(i, 0)), PlacementOf(rows.View(i, 3)).needs, {}};
         task.needs.push_back({QueueResource(rows.View(i, 1)), 1});
         task.needs.push_back({TypeResource(rows.View(i, 2)), 1});
         for (std::string& name : rows.Texts(i, 4)) task.holds.insert(std::move(name));
-        if (!wanted(task)) continue;
-        ids.push_back(task.id.value());
-        found.emplace(task.id, std::move(task));
+        const bool behind = rows.Bool(i, 5) && !task.holds.empty();
+        if (!behind && wanted(task)) found.emplace(task.id, std::move(task));
     }
-    if (ids.empty()) return {};
-    Params params;
-    AddInts(params, Sorted(ids));
-    Rows held = transaction.Query(db_.sql.running_hold, params);
+    return found;
+}
+
+// Leases before resources: so does whoever settles. Until they are locked one that was behind
+// others may come to hold what they held: then it is another that is wanted.
+std::vector<RunningTask> PostgresStore::HoldRunning(
+    Transaction& transaction, const std::function<bool(const RunningTask&)>& wanted
+) {
+    constexpr int kLooks = 3;
+    std::set<TaskId> held;
+    std::map<TaskId, RunningTask> found = ReadRunning(transaction, wanted);
+    for (int look = 0; look < kLooks; ++look) {
+        std::vector<std::int64_t> ids;
+        for (const auto& [id, task] : found) {
+            if (!held.contains(id)) ids.push_back(id.value());
+        }
+        if (ids.empty()) break;
+        Params params;
+        AddInts(params, ids);
+        Rows rows = transaction.Query(db_.sql.running_hold, params);
+        for (int i = 0; i < rows.size(); ++i) held.emplace(rows.Int(i, 0));
+        found = ReadRunning(transaction, wanted);
+    }
     std::vector<RunningTask> running;
-    for (int i = 0; i < held.size(); ++i) running.push_back(found.at(TaskId(held.Int(i, 0))));
+    for (auto& [id, task] : found) {
+        if (held.contains(id)) running.push_back(std::move(task));
+    }
     return running;
 }
 
@@ -342,7 +366,7 @@ int PostgresStore::ForgetIdleResources(int limit) {
 // are locked at once, in the order in which everybody locks them.
 PostgresStore::Opened PostgresStore::LetGo(
     Transaction& transaction,
-    const std::map<TaskId, AttemptEnd>& ended,
+    const ReleasedTasks& ended,
     const std::vector<Changes::Report>& reports
 ) {
     return LetGo(transaction, ReleaseSlots(transaction, ended), ended, reports);
@@ -351,7 +375,7 @@ PostgresStore::Opened PostgresStore::LetGo(
 PostgresStore::Opened PostgresStore::LetGo(
     Transaction& transaction,
     Freed freed,
-    const std::map<TaskId, AttemptEnd>& ended,
+    const ReleasedTasks& ended,
     const std::vector<Changes::Report>& said
 ) {
     const auto& concerned = freed.concerned;
@@ -370,7 +394,7 @@ PostgresStore::Opened PostgresStore::LetGo(
             auto entry = book.entries.find(name);
             if (entry == book.entries.end()) continue;
             ResourceState& state = entry->second.resource.state;
-            for (TaskId task : tasks) End(state, task, Worked(ended.at(task)));
+            for (TaskId task : tasks) End(state, task, Worked(ended.at(task).end));
             book.dirty.insert(name);
         }
     });

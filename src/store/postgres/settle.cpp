@@ -1,9 +1,11 @@
 // Ending attempts: by their holder, or from outside. Every write of a holder needs the token.
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "base/result.h"
+#include "base/test_point.h"
 #include "base/text.h"
 #include "model/decide.h"
 #include "model/placement.h"
@@ -46,6 +48,9 @@ Event EventOf(Kind kind) {
 constexpr Duration kSettlePatience = std::chrono::seconds{2};
 constexpr Duration kShortPatience = std::chrono::milliseconds{250};
 
+// Batches that are not tried as plain successes, after one in which a task was different.
+constexpr int kPauseAfterOther = 20;
+
 const postgres::Statement kSavepoint{"", "SAVEPOINT stint_children"};
 const postgres::Statement kBack{"", "ROLLBACK TO SAVEPOINT stint_children"};
 const postgres::Statement kRelease{"", "RELEASE SAVEPOINT stint_children"};
@@ -55,6 +60,29 @@ std::size_t IndexOf(std::span<const Settlement> settlements, TaskId task) {
         return settlement.task == task && settlement.kind == Kind::kBlocked;
     });
     return static_cast<std::size_t>(found - settlements.begin());
+}
+
+// Where, in the order of the tasks' ids, the next audit entry begins.
+std::vector<std::int64_t> EntryBounds(
+    std::span<const Settlement> settlements, std::span<const std::size_t> which
+) {
+    std::vector<std::int64_t> bounds;
+    if (which.size() <= kTasksPerEntry) return bounds;
+    std::vector<std::int64_t> tasks;
+    for (std::size_t i : which) tasks.push_back(settlements[i].task.value());
+    std::ranges::sort(tasks);
+    for (std::size_t at = kTasksPerEntry; at < tasks.size(); at += kTasksPerEntry) {
+        bounds.push_back(tasks[at]);
+    }
+    return bounds;
+}
+
+// Two holders of one task, one of which has lost it, may both say how it went.
+bool EachOnce(std::span<const Settlement> settlements, std::span<const std::size_t> which) {
+    std::unordered_set<TaskId> tasks;
+    return std::ranges::all_of(which, [&](std::size_t i) {
+        return tasks.insert(settlements[i].task).second;
+    });
 }
 
 Evidence EvidenceOf(const Settlement& settlement) {
@@ -211,6 +239,14 @@ std::vector<SettleReply> PostgresStore::SettleIn(
     }
     std::vector<Piece> pieces =
         Pieces(successes, [&](std::size_t i) { return settlements[i].output.size(); });
+    Completed completed;
+    const bool plain = others.empty() && pieces.size() == 1 && !releases_ &&
+                       seen.size() == settlements.size() &&
+                       SettlePlain(transaction, settlements, replies, completed);
+    if (plain) {
+        pieces.clear();
+        locked.clear();
+    }
     if (!locked.empty()) {
         Params params;
         AddInts(params, Sorted(std::move(locked)));
@@ -218,9 +254,9 @@ std::vector<SettleReply> PostgresStore::SettleIn(
     }
     Opened opened;
     auto add = [&](Opened&& more) { opened.insert(opened.end(), more.begin(), more.end()); };
-    Completed completed;
     // Where tasks hold resources, those of the last ones did too: one trip less.
-    const bool release = releases_ && others.empty() && pieces.size() == 1;
+    const bool release =
+        releases_ && others.empty() && pieces.size() == 1 && EachOnce(settlements, successes);
     for (const Piece& piece : pieces) {
         std::span<const std::size_t> which(successes.data() + piece.from, piece.count);
         SettleComplete(transaction, settlements, which, replies, release, completed);
@@ -345,20 +381,51 @@ std::map<TaskId, ItemCounts> PostgresStore::HearItemsOf(
     return in_error;
 }
 
-// One audit entry says the same of many tasks: where, in the order of their ids, the next begins.
-std::vector<std::int64_t> EntryBounds(
-    std::span<const Settlement> settlements, std::span<const std::size_t> which
+// Successes of which nothing is to be said but their outputs. False: nothing was done, because one
+// of them has more to it; the next ones are not asked then.
+bool PostgresStore::SettlePlain(
+    Transaction& transaction,
+    std::span<const Settlement> settlements,
+    std::vector<SettleReply>& replies,
+    Completed& completed
 ) {
-    constexpr std::size_t kTasksPerEntry = 500;
-    std::vector<std::int64_t> bounds;
-    if (which.size() <= kTasksPerEntry) return bounds;
-    std::vector<std::int64_t> tasks;
-    for (std::size_t i : which) tasks.push_back(settlements[i].task.value());
-    std::ranges::sort(tasks);
-    for (std::size_t at = kTasksPerEntry; at < tasks.size(); at += kTasksPerEntry) {
-        bounds.push_back(tasks[at]);
+    auto is_plain = [](const Settlement& settlement) {
+        return !settlement.warning && !settlement.exit_code && settlement.stderr_tail.empty();
+    };
+    if (!std::ranges::all_of(settlements, is_plain)) return false;
+    if (plain_pause_ > 0) {
+        --plain_pause_;
+        return false;
     }
-    return bounds;
+    ArrayOf task(oid::kInt8), key(oid::kInt8), secret(oid::kInt8), period(oid::kInt4),
+        output(oid::kText);
+    std::vector<std::int64_t> keys;
+    std::vector<std::size_t> all(settlements.size());
+    for (std::size_t i = 0; i < settlements.size(); ++i) {
+        const Settlement& settlement = settlements[i];
+        all[i] = i;
+        keys.push_back(KeyOf(settlement.token));
+        task.Int(settlement.task.value());
+        key.Int(keys.back());
+        secret.Int(SecretOf(settlement.token));
+        period.Int(catalog_.PeriodOf(settlement.task));
+        output.TextOrNull(settlement.output);
+    }
+    Params params;
+    for (ArrayOf* column : {&task, &key, &secret, &period}) column->AddTo(params);
+    output.AddUnlessNothing(params);
+    AddInts(params, Sorted(std::move(keys)));
+    AddInts(params, EntryBounds(settlements, all));
+    Rows rows = transaction.Query(db_.sql.complete_plain, params);
+    if (!rows.Bool(0, 0)) {
+        plain_pause_ = kPauseAfterOther;
+        return false;
+    }
+    base::TestPoint("store_postgres.settled_plain");
+    std::ranges::fill(replies, SettleReply{SettleReply::Kind::kAccepted, State::kComplete});
+    if (rows.IsNull(0, 1)) return true;
+    for (std::int64_t id : rows.Ints(0, 1)) completed.waited_for[TaskId(id)] = State::kComplete;
+    return true;
 }
 
 void PostgresStore::SettleComplete(
@@ -392,9 +459,12 @@ void PostgresStore::SettleComplete(
     std::vector<postgres::Command> commands = {{&db_.sql.complete, &params}};
     Params held;
     if (release) {
-        std::vector<std::int64_t> tasks;
-        for (std::size_t i : which) tasks.push_back(settlements[i].task.value());
-        held = ReleaseParams(tasks, true);
+        std::vector<std::int64_t> tasks, leases;
+        for (std::size_t i : which) {
+            tasks.push_back(settlements[i].task.value());
+            leases.push_back(KeyOf(settlements[i].token));
+        }
+        held = ReleaseParams(tasks, leases, true);
         commands.push_back({&db_.sql.slots_release, &held});
     }
     std::vector<Rows> answers = transaction.Batch(commands, false);
@@ -410,7 +480,9 @@ void PostgresStore::SettleComplete(
     auto task_at = [&](std::size_t i) { return settlements[i].task; };
     for (std::size_t i : places(0)) replies[i] = {SettleReply::Kind::kAccepted, State::kComplete};
     for (std::size_t i : places(1)) completed.waited_for[task_at(i)] = State::kComplete;
-    for (std::size_t i : places(2)) completed.released[task_at(i)] = AttemptEnd::kComplete;
+    for (std::size_t i : places(2)) {
+        completed.released[task_at(i)] = {AttemptEnd::kComplete, KeyOf(settlements[i].token)};
+    }
     for (std::size_t i : places(3)) completed.ordered[task_at(i)] = State::kComplete;
 }
 

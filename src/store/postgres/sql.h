@@ -11,7 +11,7 @@ namespace stint::store::pg {
 
 // clang-format off
 #define STINT_PG_QUERIES(X)                                                                     \
-    X(attempts_of) X(audit_all) X(audit_of) X(begin_period) X(calendar_changed)                 \
+    X(announce) X(attempts_of) X(audit_all) X(audit_of) X(begin_period) X(calendar_changed)     \
     X(calendar_put) X(calendar_remove) X(calendars) X(calendars_hold) X(cancel_done)            \
     X(cancel_due) X(cancel_running) X(change_queue)                                             \
     X(check_leases) X(check_orphans) X(check_policies) X(check_replay) X(check_tally)           \
@@ -46,11 +46,12 @@ namespace stint::store::pg {
     X(wait_failed) X(wait_forget) X(wait_members) X(wait_of) X(wait_reaches) X(wait_write)      \
     X(waiting_of) X(workflow_lock) X(workflow_of) X(workflow_remove) X(workflow_set)            \
     X(workflows) X(write_attempts) X(write_audit)                                               \
+    X(claim_begin) X(claim_lane) X(complete_plain) X(late) X(tick)                              \
     X(check_ordered) X(check_slots) X(claim_picked) X(order_join) X(order_next) X(order_park)   \
     X(order_rejoin) X(order_remove) X(order_set) X(ordered_forget) X(plan_lanes)                \
     X(order_give_up) X(shares) X(share_lock) X(share_make) X(share_save) X(wait_links)          \
     X(queue_orders) X(resource_lock) X(resource_make) X(resource_remove)        \
-    X(resource_save) X(resource_waiting) X(resources) X(slots_release) X(slots_take)       \
+    X(resource_save) X(resource_waiting) X(resources) X(slots_release)                     \
     X(deletion_any) X(deletion_begin) X(deletion_find) X(deletion_forget) X(deletion_list)      \
     X(deletion_mark) X(deletion_take) X(deletion_unmark) X(items_forget) X(items_of)            \
     X(pace_lock) X(pace_make) X(pace_set) X(result_hold) X(result_make) X(result_of)            \

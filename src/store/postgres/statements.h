@@ -17,5 +17,15 @@ void AddMarks(Params& params, const Marks::Snapshot& marks);
 Params IdleParams(const ClaimRequest& request, const Marks::Snapshot& marks, Duration ahead);
 // claim.sql has marks behind these.
 Params ClaimParams(const ClaimRequest& request, int limit, const LeaseTokens& tokens);
+// Of claim_lane.sql.
+Params LaneParams(
+    const ClaimRequest& request,
+    int limit,
+    const LeaseTokens& tokens,
+    int lane,
+    std::int64_t mark,
+    const std::vector<std::int64_t>& policies,
+    TenantId tenant
+);
 
 }  // namespace stint::store::pg

@@ -9,6 +9,7 @@
 #include "model/decide.h"
 #include "model/wait.h"
 #include "store/block.h"
+#include "store/postgres/announce.h"
 #include "store/postgres/catalog.h"
 #include "store/postgres/changes.h"
 #include "store/postgres/db.h"
@@ -169,7 +170,27 @@ private:
         const std::vector<std::int64_t>& lanes, const std::vector<std::int64_t>& positions
     );
     bool NothingToClaim(const ClaimRequest& request, ClaimReply& reply);
+    void NoteUnderWay(const Marks::Snapshot& look, const Rows& tick);
+    bool LookForLate(bool at_leisure);
+    std::vector<Rows> ClaimBatch(
+        Transaction& transaction,
+        std::vector<postgres::Command> commands,
+        const Marks::Snapshot& marks
+    );
+    void TakeReady(
+        const ClaimRequest& request, int limit, ClaimReply& reply, std::vector<Taken>& taken
+    );
     bool ClaimOnce(
+        const ClaimRequest& request,
+        int limit,
+        const Marks::Snapshot& marks,
+        ClaimReply& reply,
+        std::vector<Taken>& taken
+    );
+
+    // claim_lane.cpp
+    void RememberLane(const ClaimRequest& request, std::span<const Taken> taken);
+    bool ClaimOnlyLane(
         const ClaimRequest& request,
         int limit,
         const Marks::Snapshot& marks,
@@ -249,11 +270,15 @@ private:
         const Marks::Snapshot& marks,
         ClaimReply& reply
     );
+    static void AddHolds(Params& params, const Planned& planned, const ClaimPlan& plan);
+    static bool IsRemembered(const Planned& planned, const ClaimPlan& plan);
+    // `alone`: and commits.
     void TakePlanned(
         Transaction& transaction,
         const ClaimRequest& request,
         Planned& planned,
         const ClaimPlan& plan,
+        bool alone,
         std::vector<Taken>& taken
     );
     std::vector<Explanation> PlanReasons(
@@ -270,18 +295,25 @@ private:
         std::map<std::string, std::vector<TaskId>> concerned;
         Opened opened;
     };
-    Params ReleaseParams(std::span<const std::int64_t> tasks, bool if_over);
-    static Freed FreedOf(const Rows& rows, const std::map<TaskId, AttemptEnd>& ended);
-    Freed ReleaseSlots(Transaction& transaction, const std::map<TaskId, AttemptEnd>& ended);
+    Params ReleaseParams(
+        const std::vector<std::int64_t>& tasks,
+        const std::vector<std::int64_t>& leases,
+        bool if_over
+    );
+    std::map<TaskId, RunningTask> ReadRunning(
+        Transaction& transaction, const std::function<bool(const RunningTask&)>& wanted
+    );
+    static Freed FreedOf(const Rows& rows, const ReleasedTasks& ended);
+    Freed ReleaseSlots(Transaction& transaction, const ReleasedTasks& ended);
     Opened LetGo(
         Transaction& transaction,
-        const std::map<TaskId, AttemptEnd>& ended,
+        const ReleasedTasks& ended,
         const std::vector<Changes::Report>& reports
     );
     Opened LetGo(
         Transaction& transaction,
         Freed freed,
-        const std::map<TaskId, AttemptEnd>& ended,
+        const ReleasedTasks& ended,
         const std::vector<Changes::Report>& reports
     );
     int LaneNeeding(int lane, const Needs& needs);
@@ -330,9 +362,15 @@ private:
     // What is to be done for those that are complete, all together.
     struct Completed {
         std::map<TaskId, State> waited_for, ordered;
-        std::map<TaskId, AttemptEnd> released;
+        ReleasedTasks released;
         std::optional<Rows> freed;  // what they held was let go of at the same time
     };
+    bool SettlePlain(
+        Transaction& transaction,
+        std::span<const Settlement> settlements,
+        std::vector<SettleReply>& replies,
+        Completed& completed
+    );
     void SettleComplete(
         Transaction& transaction,
         std::span<const Settlement> settlements,
@@ -442,6 +480,7 @@ private:
     Db db_;
     Catalog catalog_;
     Marks marks_;
+    Announcements announcements_;
     GroupSubmit group_;
     PostgresSchedules schedules_{*this};
     GroupSubmit keyed_group_;        // apart from those that have no key to wait for
@@ -463,6 +502,9 @@ private:
     PostgresFlows flows_{*this};
     PostgresResources resources_{*this};
     std::atomic<bool> special_{false};  // the last claim had to make a plan
+    std::atomic<int> only_lane_{0};     // where all that the last claim took came from
+    std::atomic<int> lane_pause_{0};    // claims that do not try it, after one that did in vain
+    std::atomic<int> plain_pause_{0};   // likewise of settlements and complete_plain.sql
     std::mutex known_mutex_;
     Known known_;  // guarded by known_mutex_
     ResultTables results_{*this};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <tuple>
 #include <unordered_set>
@@ -30,6 +31,10 @@ constexpr std::chrono::milliseconds kLockPatience{500};
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 // After a submit to a queue with a cap, so many are expected to be likewise.
 constexpr int kCapsKept = 50;
+// Those who wait for the disk with a notification wait for each other.
+constexpr std::chrono::milliseconds kAnnouncePatience{50};
+constexpr std::size_t kAnnouncedTasks = 100;
+constexpr std::size_t kAnnouncedQueues = 8;
 
 // Nothing was stored, and the transaction is over: a queue has a cap.
 class Capped : public std::exception {};
@@ -37,6 +42,11 @@ class Capped : public std::exception {};
 bool WaitsForKeys(const NewTask& task) {
     return !task.idempotency_key.empty() || !task.unique_key.empty() || task.debounce ||
            task.throttle;
+}
+
+// Something has to be looked up before it is stored.
+bool IsKeyed(const Incoming& one) {
+    return one.brought_id || one.task->after || WaitsForKeys(*one.task);
 }
 
 // Nothing is left to be written once its row is there.
@@ -63,6 +73,22 @@ bool HaveOnePlace(const NewTask& a, const NewTask& b) {
     return place(a) == place(b);
 }
 
+// Of those that may run at once, as far as can be told before they are stored; none where there are
+// so many that somebody else may tell of them.
+std::vector<std::string> QueuesToTellOf(std::span<const Incoming> incoming) {
+    std::vector<std::string> queues;
+    if (incoming.size() > kAnnouncedTasks) return queues;
+    for (const Incoming& one : incoming) {
+        if (IsKeyed(one) || !IsWhole(one)) return {};
+        const bool later = one.task->delay.value_or(Duration::zero()) > Duration::zero();
+        if (later || one.task->run_at) continue;
+        const std::string& queue = one.resolved.queue;
+        if (std::ranges::find(queues, queue) == queues.end()) queues.push_back(queue);
+    }
+    if (queues.size() > kAnnouncedQueues) queues.clear();
+    return queues;
+}
+
 SubmitReply Refused(Kind kind, TaskId id, std::string message) {
     SubmitReply reply;
     reply.kind = kind;
@@ -85,9 +111,6 @@ std::string TagsJson(const std::vector<std::string>& tags) {
 }
 
 namespace {
-
-// One entry says the same of many tasks.
-constexpr std::size_t kTasksPerEntry = 500;
 
 void AddAudit(Params& params, std::span<const Incoming> incoming) {
     std::map<std::pair<TenantId, std::string_view>, std::vector<std::int64_t>> who;
@@ -325,8 +348,7 @@ std::vector<SubmitReply> PostgresStore::SubmitHeld(std::span<const NewTask> task
 std::vector<SubmitReply> PostgresStore::SubmitTogether(
     std::span<const NewTask> tasks, Which which
 ) {
-    TransactionOptions options;
-    options.lock_timeout = kLockPatience;
+    bool may_announce = true;
     for (int tries = 1;; ++tries) {
         std::vector<SubmitReply> refusals(tasks.size());
         std::vector<Incoming> incoming;
@@ -337,12 +359,25 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(
         int capped = caps_.load();
         const bool at_once = capped == 0;
         if (!at_once) caps_.compare_exchange_strong(capped, capped - 1);
+        std::vector<std::string> queues;
+        if (at_once && may_announce) queues = QueuesToTellOf(incoming);
+        Announcement announcement(announcements_, !queues.empty());
+        if (!announcement) queues.clear();
+        TransactionOptions options;
+        options.lock_timeout = announcement ? kAnnouncePatience : kLockPatience;
+        // Nothing was stored. If it was because of the announcement it is not the caller's concern.
+        auto without = [&] {
+            if (!announcement) throw;
+            announcement.Refused();
+            may_announce = false;
+            --tries;
+        };
         try {
             return db_.Run(
                 [&](Transaction& transaction) {
                     Submission submission(*this, transaction, tasks, incoming, refusals);
                     submission.WaitForRegistrations();
-                    if (at_once) submission.CommitAtOnce();
+                    if (at_once) submission.CommitAtOnce(queues);
                     std::vector<SubmitReply> replies = submission.Run();
                     if (which == Which::kAllOrNone && RefuseAll(replies)) transaction.Rollback();
                     return replies;
@@ -355,6 +390,10 @@ std::vector<SubmitReply> PostgresStore::SubmitTogether(
         } catch (const Capped&) {
             caps_ = kCapsKept;
             --tries;
+        } catch (const LockHeld&) {
+            without();
+        } catch (const postgres::SqlError&) {
+            without();
         }
     }
 }
@@ -386,10 +425,7 @@ void Submission::WaitForRegistrations() {
 }
 
 std::vector<SubmitReply> Submission::Run() {
-    bool keyed = std::any_of(incoming_.begin(), incoming_.end(), [](const Incoming& one) {
-        return one.brought_id || one.task->after || WaitsForKeys(*one.task);
-    });
-    if (!keyed) {
+    if (std::ranges::none_of(incoming_, IsKeyed)) {
         for (const Incoming& one : incoming_) pending_.push_back(one);
         commits_ = commits_ && std::ranges::all_of(incoming_, IsWhole);
         if (Store(false)) {
@@ -461,10 +497,24 @@ bool Submission::Store(bool caps_checked) {
     return true;
 }
 
+Rows Submission::CommitPiece(std::span<const Incoming> piece, const Params& params) {
+    if (announced_.empty()) return transaction_.QueryAndCommit(sql_.submit_plain, params);
+    Params queues;
+    AddTexts(queues, announced_);
+    std::array<postgres::Command, 2> commands = {
+        {{&sql_.submit_plain, &params}, {&sql_.announce, &queues}}};
+    std::vector<Rows> rows = transaction_.Batch(commands, true);
+    for (const Incoming& one : piece) {
+        const bool told = std::ranges::find(announced_, one.resolved.queue) != announced_.end();
+        replies_[one.index].announced = told;
+    }
+    return std::move(rows.front());
+}
+
 bool Submission::StorePiece(std::span<const Incoming> piece, bool caps_checked) {
     const Params params = InsertParams(piece, caps_checked);
-    Rows rows = commits_ ? transaction_.QueryAndCommit(sql_.submit_plain, params)
-                         : transaction_.Query(sql_.submit_plain, params);
+    Rows rows =
+        commits_ ? CommitPiece(piece, params) : transaction_.Query(sql_.submit_plain, params);
     if (rows.Bool(0, 0)) throw OutdatedTypes();
     if (rows.Bool(0, 1)) return false;
     CHECK(rows.Int(0, 2) == static_cast<std::int64_t>(piece.size()));

@@ -49,7 +49,11 @@ public:
     void WaitForRegistrations();
     // What one statement stores is committed in the same trip. Only for a transaction that nobody
     // else writes in.
-    void CommitAtOnce() { commits_ = true; }
+    // Workers are told that there is something in these queues.
+    void CommitAtOnce(std::vector<std::string> announced) {
+        commits_ = true;
+        announced_ = std::move(announced);
+    }
     // Throws OutdatedTypes: then what was stored so far must be rolled back.
     std::vector<SubmitReply> Run();
 
@@ -64,6 +68,7 @@ private:
     // Stores what is pending, with its replies. False: nothing, as a queue has a cap.
     bool Store(bool caps_checked);
     bool StorePiece(std::span<const Incoming> piece, bool caps_checked);
+    Rows CommitPiece(std::span<const Incoming> piece, const Params& params);
 
     void JoinOrders();
     // What a handler submitted is as deep as its task.
@@ -97,6 +102,7 @@ private:
     std::vector<SubmitReply> replies_;
     std::vector<Incoming> pending_;
     bool commits_ = false;
+    std::vector<std::string> announced_;
 
     std::vector<NewWait> waits_;
     std::map<TaskId, std::size_t> named_;  // indexes of those that brought an id

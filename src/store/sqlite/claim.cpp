@@ -1,6 +1,7 @@
 // Claiming: the heads of the matching lanes, merged by priority and position. The cost depends on
 // the number of lanes that may have something ready, not on what waits behind their heads.
 #include <algorithm>
+#include <map>
 #include <queue>
 
 #include "base/check.h"
@@ -13,15 +14,15 @@ namespace stint::store::lite {
 namespace {
 
 constexpr int kPromotions = 1000;  // of one claim, over all lanes: others wait for the writer
+constexpr std::size_t kPieceBytes = 1 << 20;  // of inputs that are read ahead of one lane
 
-TaskFacts FactsOf(const sqlite::Rows& rows) {
-    auto flags = static_cast<int>(rows.Int(6));
+TaskFacts FactsOf(const TaskRow& row) {
     return {
-        .state = static_cast<State>(rows.Int(3)),
-        .due_at = FromMicros(rows.Int(4)),
-        .start_by = OptionalTime(rows, 5),
-        .cancel_requested = (flags & kCancelRequested) != 0,
-        .suspect = (flags & kSuspect) != 0,
+        .state = row.state,
+        .due_at = row.due_at,
+        .start_by = row.start_by,
+        .cancel_requested = row.Has(kCancelRequested),
+        .suspect = row.Has(kSuspect),
     };
 }
 
@@ -45,15 +46,22 @@ ClaimReply Ops::Claim(const ClaimRequest& request) {
     int limit = std::clamp(request.limit, 0, limits::kClaimBatch);
     if (request.suspect) limit = std::min(limit, 1);
     std::size_t bytes = 0;
+    std::vector<int> seats;
     std::vector<Head> heads = NeedsPlan(lanes, request)
-                                  ? PlannedHeads(lanes, claimer, request, limit, reply)
+                                  ? PlannedHeads(lanes, claimer, request, limit, seats, reply)
                                   : Heads(lanes, claimer, limit);
+    std::vector<std::int64_t> groups(seats.size());
+    for (std::int64_t& group : groups) group = static_cast<std::int64_t>(random_.Next() >> 1 | 1);
     for (const Head& head : heads) {
         if (bytes >= limits::kClaimBytes) break;
-        reply.leases.push_back(Take(TaskId(head.id), *session, request.suspect));
+        const std::int64_t group =
+            head.group < 0 ? 0 : groups[static_cast<std::size_t>(head.group)];
+        reply.leases.push_back(Take(TaskId(head.id), *session, request.suspect, group));
         bytes += reply.leases.back().input.size();
     }
-    WriteSlots();
+    WriteClaims(*session, request.suspect);
+    heads.resize(reply.leases.size());
+    TakeSlots(heads, seats, reply.leases);
     auto note_due = [&](const Lane::Later& later) {
         if (!later.first) return;
         auto left = std::max(Duration::zero(), std::chrono::ceil<Duration>(*later.first - now_));
@@ -132,19 +140,29 @@ void Ops::Refill(Source& source, const Claimer& claimer, int size) {
     source.at = 0;
     while (source.piece.empty() && source.more) {
         int rows_read = 0;
+        std::size_t bytes = 0;
         std::vector<std::int64_t> passed;
         Situation situation{.claimer = claimer, .now = now_};
         {
             sqlite::Rows rows = Sql(claimer.suspects ? "suspect_heads" : "ready_heads")
                                     .Query(source.lane->id, source.urgency, source.position, size);
-            for (; rows.Next(); ++rows_read) {
-                source.urgency = static_cast<int>(rows.Int(1));
-                source.position = rows.Int(2);
-                situation.task = lite::FactsOf(rows);
+            TaskRow& row = row_;
+            for (; bytes < kPieceBytes && rows.Next(); ++rows_read) {
+                ReadTask(rows, row);
+                bytes += row.input.size();
+                source.urgency = limits::kPriorityMax - row.priority;
+                source.position = row.position;
+                situation.task = lite::FactsOf(row);
                 if (!Skips(Sieve::kTask, situation)) {
-                    source.piece.push_back({rows.Int(0), source.urgency, source.position});
+                    source.piece.push_back(
+                        {.id = row.id.value(),
+                         .urgency = source.urgency,
+                         .position = source.position,
+                         .bytes = row.input.size()}
+                    );
+                    recent_.Keep(row);
                 } else if (Applies(Condition::kStartByPassed, situation)) {
-                    passed.push_back(rows.Int(0));
+                    passed.push_back(row.id.value());
                 }
             }
         }
@@ -152,7 +170,7 @@ void Ops::Refill(Source& source, const Claimer& claimer, int size) {
         for (std::int64_t id : passed) {
             Sql("task_set_wait").Run(static_cast<int>(Wait::kStartByPassed), id);
         }
-        source.more = rows_read == size;
+        source.more = rows_read == size || bytes >= kPieceBytes;
     }
 }
 
@@ -182,9 +200,12 @@ std::vector<Ops::Head> Ops::Heads(std::span<Lane* const> lanes, const Claimer& c
         }
     }
     std::vector<Head> heads;
-    while (!merge.empty() && static_cast<int>(heads.size()) < limit) {
+    std::size_t bytes = 0;
+    while (!merge.empty() && static_cast<int>(heads.size()) < limit && bytes < limits::kClaimBytes
+    ) {
         Source& source = *merge.top();
         merge.pop();
+        bytes += source.piece[source.at].bytes;
         heads.push_back(source.piece[source.at++]);
         if (source.at == source.piece.size()) Refill(source, claimer, size);
         if (source.at < source.piece.size()) merge.push(&source);
@@ -205,7 +226,7 @@ bool Ops::SuspectsWaiting(std::span<Lane* const> lanes, ClaimRequest request) {
     return false;
 }
 
-Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone) {
+Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone, std::int64_t group) {
     TaskRow& row = row_;
     bool found = Load(id, row);
     CHECK(found);
@@ -224,20 +245,11 @@ Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone) {
     } else {
         row.deadline_at.reset();
     }
-    Bytes16 token = ToBytes(row.token);
-    Sql("task_claim")
-        .Run(
-            row.attempt,
-            row.claim_no,
-            row.flags,
-            Micros(now_),
-            Micros(now_),
-            row.session,
-            Micros(row.deadline_at),
-            row.node.value(),
-            sqlite::Blob(token),
-            id.value()
-        );
+    row.wait = Wait::kNowhere;
+    row.progress.clear();
+    row.reason.clear();
+    recent_.Keep(row);
+    claimed_.push_back({id, ToBytes(row.token), group});
     const Lane& lane = lanes_.At(row.lane);
     Lease lease;
     lease.task = id;
@@ -256,12 +268,42 @@ Lease Ops::Take(TaskId id, const SessionFacts& session, bool alone) {
     lease.stage = row.stage();
     lease.placement = lane.placement;
     if (row.Has(kOrdered)) ReadOrder(row.id, lease.placement);
-    TakeSlots(id, lane);
+    lease.group = group;
     lease.retry = RetryOf(row.retry);
     lease.timeout = row.timeout;
     lease.idempotency_key = "task-" + id.ToString();
     lease.claimed_at = now_;
     return lease;
+}
+
+// What Take() has decided, many rows with one statement.
+void Ops::WriteClaims(const SessionFacts& session, bool alone) {
+    std::ranges::sort(claimed_, {}, &Claimed::task);
+    std::map<std::int64_t, std::vector<TaskId>> groups;
+    for (const Claimed& one : claimed_) groups[one.group].push_back(one.task);
+    for (auto& [shared, tasks] : groups) {
+        const std::int64_t group = shared;  // a lambda takes no structured binding
+        ForEachRun(std::move(tasks), [&](std::int64_t first, std::int64_t last) {
+            int changed = Sql("task_claim")
+                              .Run(
+                                  first,
+                                  last,
+                                  alone ? static_cast<int>(kAlone) : 0,
+                                  Micros(now_),
+                                  session.no,
+                                  session.node.value(),
+                                  group
+                              );
+            CHECK(changed == last - first + 1);
+        });
+    }
+    claimed_.clear();
+}
+
+std::optional<sqlite::Blob> Ops::TokenOf(std::int64_t task) const {
+    auto found = std::ranges::lower_bound(claimed_, TaskId(task), {}, &Claimed::task);
+    if (found == claimed_.end() || found->task != TaskId(task)) return std::nullopt;
+    return sqlite::Blob(found->token);
 }
 
 }  // namespace stint::store::lite

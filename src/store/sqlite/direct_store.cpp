@@ -28,6 +28,7 @@ public:
     std::vector<SubmitReply> Submit(std::span<const NewTask> tasks) override {
         RequireWhole();
         sqlite::Gate::Pause pause(ops_.gate());
+        ops_.WatchRows();
         std::vector<SubmitReply> replies = ops_.Submit(Prepare(tasks));
         ops_.WriteMember();  // the host's own statements see it
         return replies;
@@ -35,6 +36,7 @@ public:
     SettleReply Settle(const Settlement& settlement) override {
         RequireWhole();
         sqlite::Gate::Pause pause(ops_.gate());
+        ops_.WatchRows();
         SettleReply reply = ops_.SettleOne(settlement);
         ops_.WriteMember();
         return reply;
@@ -52,15 +54,18 @@ private:
 
 void RunHost(Ops& ops, const std::function<Result<void>(Transaction&)>& work, Duration limit) {
     struct Watch {
-        Watch(sqlite::Gate& watched, base::Instant until) : gate(watched) { gate.Open(until); }
-        ~Watch() { gate.Close(); }
-        sqlite::Gate& gate;
+        Watch(Ops& watched, base::Instant until) : ops(watched) { ops.gate().Open(until); }
+        ~Watch() {
+            ops.gate().Close();
+            ops.WatchRows();
+        }
+        Ops& ops;
     };
     HostTransaction transaction(ops);
     Result<void> result;
     bool overdue = false;
     {
-        Watch watch(ops.gate(), base::SystemClock().Now() + limit);
+        Watch watch(ops, base::SystemClock().Now() + limit);
         result = work(transaction);
         overdue = ops.gate().overdue();
     }
@@ -177,6 +182,10 @@ std::vector<TypeRecord> DirectStore::Types() {
 
 std::vector<SubmitReply> DirectStore::Submit(std::span<const NewTask> tasks) {
     std::vector<PreparedTask> prepared = Prepare(tasks);  // here, not on the writer's time
+    if (ArePlain(tasks)) {
+        auto submit = [&prepared](Ops& ops) { return ops.SubmitPlain(prepared); };
+        return Change(submit, Writer::Work::kPlain);
+    }
     return Change([&prepared](Ops& ops) { return ops.Submit(prepared); }, Writer::Work::kBrief);
 }
 

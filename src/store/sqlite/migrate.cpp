@@ -30,6 +30,7 @@ const std::array kScripts = {
     &migrations::k_010_session_labels,
     &migrations::k_011_kept_records,
     &migrations::k_012_shares,
+    &migrations::k_013_seats,
 };
 
 // What the plan creates, by name: "CREATE <kind> <name> …", and the views that are made anew with

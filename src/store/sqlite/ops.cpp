@@ -47,6 +47,16 @@ void Merge(std::vector<Delta>& deltas, const Delta& delta) {
 
 Ops::Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random)
     : db_(db), clock_(clock), random_(random), gate_(db, IsOurs), lanes_(db), periods_(db) {
+    db_.Define("stint_token", [this](std::int64_t task) { return TokenOf(task); });
+    WatchRows();
+}
+
+void Ops::WatchRows() {
+    recent_.Clear();
+    db_.OnChange([this](std::string_view table, std::int64_t row) {
+        // What a claim changes is remembered as it becomes.
+        if (table == "stint_task" && claimed_.empty()) recent_.Drop(TaskId(row));
+    });
 }
 
 void Ops::BeginMember() {
@@ -64,6 +74,7 @@ void Ops::EndMember() {
     deltas_.clear();
     std::move(entries_.begin(), entries_.end(), std::back_inserter(gathered_entries_));
     entries_.clear();
+    arrivals_before_ = arrivals_.size();
 }
 
 void Ops::WriteMember() {
@@ -73,13 +84,26 @@ void Ops::WriteMember() {
 }
 
 void Ops::BeginGroup() {
+    arrivals_.clear();
+    arrivals_before_ = arrivals_bytes_ = 0;
     gathered_deltas_.clear();
     gathered_entries_.clear();
 }
 
 void Ops::WriteGathered() {
+    WriteArrivals();
     AddTallies(gathered_deltas_);
     WriteEntries(gathered_entries_);
+}
+
+void Ops::MakeRoom() {
+    if (arrivals_.size() >= kRowsAtOnce || arrivals_bytes_ >= kBytesAtOnce) WriteArrivals();
+}
+
+void Ops::WriteArrivals() {
+    InsertRows("task_insert", std::span<const TaskRow>(arrivals_), FillTask);
+    arrivals_.clear();
+    arrivals_before_ = arrivals_bytes_ = 0;
 }
 
 void Ops::AddTallies(std::vector<Delta>& deltas) {
@@ -100,7 +124,10 @@ void Ops::Forget() {
     deltas_.clear();
     entries_.clear();
     attempts_.clear();
-    finished_count_ = 0;
+    finished_count_ = finished_bytes_ = 0;
+    claimed_.clear();
+    recent_.Clear();
+    arrivals_.resize(arrivals_before_);
     releasing_.clear();
     slots_.clear();
     gathers_ends_ = false;
@@ -251,6 +278,10 @@ std::int64_t Ops::WaitingIn(const std::string& queue) {
 // ---- one task ----
 
 bool Ops::Load(TaskId id, TaskRow& row) {
+    if (const TaskRow* recent = recent_.Find(id)) {
+        row = *recent;
+        return true;
+    }
     sqlite::Rows rows = Sql("task_load").Query(id.value());
     if (!rows.Next()) return false;
     ReadTask(rows, row);
@@ -268,6 +299,8 @@ bool Ops::LoadFinished(TaskId id, TaskRow& row) {
 }
 
 bool Ops::Exists(TaskId id) {
+    auto is_it = [id](const TaskRow& row) { return row.id == id; };
+    if (std::ranges::any_of(arrivals_, is_it)) return true;
     if (Sql("task_exists").Scalar(id.value())) return true;
     const auto& periods = periods_.Of(PeriodKind::kHistory);
     if (!newest_finished_) {
@@ -380,8 +413,10 @@ void Ops::WriteEnds() {
     InsertRows("history_insert", finished, FillHistory);
     std::vector<TaskId> over;
     for (const TaskRow& row : finished) over.push_back(row.id);
-    RunForAll("task_delete", over);
-    finished_count_ = 0;
+    ForEachRun(std::move(over), [this](std::int64_t first, std::int64_t last) {
+        Sql("task_delete").Run(first, last);
+    });
+    finished_count_ = finished_bytes_ = 0;
 }
 
 void Ops::Persist(TaskRow& row) {
@@ -403,7 +438,9 @@ void Ops::Finish(TaskRow& row) {
     row.period = periods_.At(PeriodKind::kHistory, keep, now_);
     if (finished_count_ == finished_.size()) finished_.emplace_back();
     finished_[finished_count_++] = row;
-    if (!gathers_ends_ || finished_count_ == kRowsAtOnce) WriteEnds();
+    finished_bytes_ += row.input.size() + row.output.size();
+    const bool many = finished_count_ == kRowsAtOnce || finished_bytes_ >= kBytesAtOnce;
+    if (!gathers_ends_ || many) WriteEnds();
     Count(row.period, row.lane, row.state, 1);
     if (newest_finished_) newest_finished_ = std::max(*newest_finished_, row.id.value());
     if (row.Has(kHasWait)) {

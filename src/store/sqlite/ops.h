@@ -7,6 +7,7 @@
 
 #include <stint/item.h>
 
+#include <algorithm>
 #include <bit>
 #include <set>
 #include <span>
@@ -28,6 +29,7 @@
 #include "store/sqlite/period.h"
 #include "store/sqlite/process.h"
 #include "store/sqlite/queries.h"
+#include "store/sqlite/recent.h"
 #include "store/sqlite/row.h"
 #include "store/store.h"
 
@@ -43,15 +45,25 @@ struct PreparedTask {
 };
 // In the order in which they are to be stored: each after those that it waits for.
 std::vector<PreparedTask> Prepare(std::span<const NewTask> tasks);
+// Few, and each is a row and nothing else: no key by which it is known, nothing that it waits for.
+bool ArePlain(std::span<const NewTask> tasks);
 
 class Ops {
 public:
     Ops(sqlite::Connection& db, base::Clock& clock, base::Random& random);
 
+    // Rows are remembered as long as SQLite tells of each that is changed. A connection has one
+    // hook for that, and a host that was let at it may have taken it.
+    void WatchRows();
+
     // What members leave to be written (audit entries, tallies) is gathered and written once for
     // all of them: before the commit, and before a member that may look at it.
     void BeginGroup();
     void WriteGathered();
+    // Between members: new rows, which a plain submit leaves, and others may look at. MakeRoom()
+    // writes them when there are many.
+    void WriteArrivals();
+    void MakeRoom();
 
     // Around each member of a group.
     void BeginMember();
@@ -65,6 +77,8 @@ public:
     // `limit`.
     int ResolveUnknown(std::span<const TypeDefaults> types, int limit);
     std::vector<SubmitReply> Submit(std::span<const PreparedTask> tasks);
+    // The same, and the rows are left to be written with the group. REQUIRES: they are plain.
+    std::vector<SubmitReply> SubmitPlain(std::span<const PreparedTask> tasks);
     std::vector<SubmitReply> SubmitAll(std::span<const PreparedTask> tasks);
 
     NodeId OpenSession(const NewSession& session, const Opener& opener);
@@ -190,10 +204,18 @@ private:
         std::string resource;
         int units;
     };
+    struct Claimed {
+        TaskId task;
+        Bytes16 token;
+        std::int64_t group;  // 0: it shares nothing
+    };
     struct Head {
         std::int64_t id;
         int urgency;
         std::int64_t position;
+        int group = -1;         // of the plan, as in its picks
+        std::size_t turn = 0;   // in the plan
+        std::size_t bytes = 0;  // of its input, where that was read
     };
     // One lane, read in pieces.
     struct Source {
@@ -234,11 +256,16 @@ private:
     std::int64_t TakeIds(int count);
     Duration KeepOf(State state, const std::string& queue);
     Duration KeepRecords(const std::string& queue);  // attempts and audit
-    static constexpr std::size_t kRowsAtOnce = 32;
+    static constexpr std::size_t kRowsAtOnce = 64;
+    static constexpr std::size_t kBytesAtOnce = 1 << 20;  // of what has ended, inputs and outputs
     // Many rows with one statement: most of what a statement costs, it costs once.
     template <class Row, class Fill>
     void InsertRows(std::string_view name, std::span<const Row> rows, const Fill& fill);
     void RunForAll(std::string_view name, std::span<const TaskId> tasks);
+    // Those that follow each other without a gap, as (first, last): a statement over them is one
+    // walk. Others are looked for one by one.
+    template <class Run>
+    static void ForEachRun(std::vector<TaskId> tasks, const Run& run);
     void AddTallies(std::vector<Delta>& deltas);
     void WriteEntries(std::vector<Entry>& entries);
     const QueueSettings* QueueOf(const std::string& name);
@@ -258,6 +285,8 @@ private:
     SubmitReply Insert(
         const PreparedTask& prepared, const Resolved& resolved, const std::vector<WaitMember>& after
     );
+    void Arrive(TaskRow row);
+    void WriteOwnArrivals();
     void Remember(const PreparedTask& prepared, const SubmitReply& reply);
     SubmitReply Replace(TaskRow& row, const NewTask& task, Time due_at);
     void ApplyDefaults(TaskRow& row, const TypeDefaults& defaults);
@@ -269,7 +298,9 @@ private:
     int Promote(Lane& lane, bool suspects, Time until, int most);
     void Refill(Source& source, const Claimer& claimer, int size);
     std::vector<Head> Heads(std::span<Lane* const> lanes, const Claimer& claimer, int limit);
-    Lease Take(TaskId id, const SessionFacts& session, bool alone);
+    Lease Take(TaskId id, const SessionFacts& session, bool alone, std::int64_t group);
+    void WriteClaims(const SessionFacts& session, bool alone);
+    std::optional<sqlite::Blob> TokenOf(std::int64_t task) const;
     bool SuspectsWaiting(std::span<Lane* const> lanes, ClaimRequest request);
 
     // ---- resources and order (resources.cpp) ----
@@ -295,9 +326,12 @@ private:
         const Claimer& claimer,
         const ClaimRequest& request,
         int limit,
+        std::vector<int>& seats,
         ClaimReply& reply
     );
-    void TakeSlots(TaskId task, const Lane& lane);
+    void TakeSlots(
+        std::span<const Head> heads, std::span<const int> seats, std::vector<Lease>& leases
+    );
     void WriteSlots();
     void ReleaseSlots(TaskId task, AttemptEnd end);
     void OpenForFreed();  // the queues whose tasks wait for what was let go of
@@ -385,8 +419,15 @@ private:
     std::vector<TaskRow> finished_;     // in use: the first finished_count_
     std::vector<TaskId> releasing_;     // their slots
     std::size_t finished_count_ = 0;
+    std::size_t finished_bytes_ = 0;
+    std::vector<Claimed> claimed_;  // by the claim that goes on; sorted when they are written
+    RecentRows recent_;
     std::vector<Slot> slots_;          // of the claim that goes on
     std::optional<bool> any_results_;  // of any task, in the current member
+    // New rows that are not in the table yet: the first so many were left by earlier members.
+    std::vector<TaskRow> arrivals_;
+    std::size_t arrivals_before_ = 0;
+    std::size_t arrivals_bytes_ = 0;
     std::vector<Delta> gathered_deltas_;
     std::vector<Entry> gathered_entries_;
     std::optional<std::unordered_map<std::string, QueueSettings>> queues_;
@@ -401,6 +442,17 @@ private:
     bool dead_letters_ = false;    // those behind a dead one are being ended
     TaskRow row_;                  // scratch of the hot paths: its strings keep their memory
 };
+
+template <class Run>
+void Ops::ForEachRun(std::vector<TaskId> tasks, const Run& run) {
+    std::ranges::sort(tasks);
+    for (auto first = tasks.begin(); first != tasks.end();) {
+        auto last = first;
+        while (last + 1 != tasks.end() && (last + 1)->value() == last->value() + 1) ++last;
+        run(first->value(), last->value());
+        first = last + 1;
+    }
+}
 
 template <class Row, class Fill>
 void Ops::InsertRows(std::string_view name, std::span<const Row> rows, const Fill& fill) {

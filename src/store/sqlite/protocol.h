@@ -19,7 +19,7 @@
 namespace stint::store::lite {
 
 inline constexpr std::uint32_t kMagic = 0x53544e54;  // "STNT"
-inline constexpr int kProtocolVersion = 11;
+inline constexpr int kProtocolVersion = 13;
 
 enum class Operation : std::uint8_t {
     kInfo = 1,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/planted_bug.h"
@@ -41,7 +42,10 @@ int DepthOf(const WaitingLine& line, const Offer& offer, int depth) {
         auto found = offer.supplies.find(need.resource);
         if (found == offer.supplies.end()) continue;
         const Supply& supply = found->second;
-        if (supply.units) depth = std::min(depth, *supply.units / std::max(need.units, 1) + 1);
+        const bool shared = offer.at_once > 0 && supply.plain;
+        if (supply.units && !shared) {
+            depth = std::min(depth, *supply.units / std::max(need.units, 1) + 1);
+        }
         if (supply.starts) depth = std::min(depth, *supply.starts + 1);
     }
     return std::max(depth, 1);
@@ -68,6 +72,9 @@ ResourceBook& Ops::Book() {
         if (entry == book.entries.end()) continue;
         entry->second.holders[task] += units;
         entry->second.held += units;
+    }
+    for (sqlite::Rows rows = Sql("seat_list").Query(); rows.Next();) {
+        book.Join(TaskId(rows.Int(0)), rows.Int(1));
     }
     for (sqlite::Rows rows = Sql("order_list").Query(); rows.Next();) {
         book.orders[rows.String(0)] = store::OrderOf(rows.Text(0), rows.Text(1));
@@ -111,13 +118,33 @@ void Ops::SaveBook() {
     book_->dirty.clear();
 }
 
-void Ops::TakeSlots(TaskId task, const Lane& lane) {
+// What was taken: the heads, and their leases, by priority and place.
+void Ops::TakeSlots(
+    std::span<const Head> heads, std::span<const int> seats, std::vector<Lease>& leases
+) {
     if (Book().entries.empty()) return;
     ResourceBook& book = *book_;
-    Needs needs = book.NeedsOf(lane.placement.needs, lane.queue, lane.type);
-    for (const Need& need : book.Take(task, needs, now_)) {
-        slots_.push_back({.task = task, .resource = need.resource, .units = need.units});
+    std::vector<std::size_t> turns(heads.size());
+    std::iota(turns.begin(), turns.end(), std::size_t{0});
+    std::ranges::sort(turns, {}, [&](std::size_t i) { return heads[i].turn; });
+    std::vector<int> groups;
+    for (std::size_t i : turns) groups.push_back(heads[i].group);
+    const std::vector<bool> holds = Holders(groups, seats);
+    for (std::size_t k = 0; k < turns.size(); ++k) {
+        Lease& lease = leases[turns[k]];
+        if (holds[k]) {
+            Needs needs = book.NeedsOf(lease.placement.needs, lease.queue, lease.type);
+            for (const Need& need : book.Take(lease.task, needs, now_)) {
+                slots_.push_back(
+                    {.task = lease.task, .resource = need.resource, .units = need.units}
+                );
+            }
+        }
+        if (groups[k] < 0) continue;
+        book.Join(lease.task, lease.group);
+        lease.seats = seats[static_cast<std::size_t>(groups[k])];
     }
+    WriteSlots();
 }
 
 void Ops::WriteSlots() {
@@ -129,11 +156,16 @@ void Ops::WriteSlots() {
 }
 
 void Ops::ReleaseSlots(TaskId task, AttemptEnd end) {
-    if (!Book().held.contains(task)) return;
     if (Planted(Bug::kSlotLeakedOnReclaim) && end == AttemptEnd::kCrashed) return;
-    for (const Need& need : book_->held.at(task)) freed_.insert(need.resource);
-    book_->Release(task, OutcomeOf(end));
-    releasing_.push_back(task);
+    auto found = Book().held.find(task);
+    const Needs held = found == book_->held.end() ? Needs{} : found->second;
+    const std::optional<TaskId> heir = book_->Release(task, OutcomeOf(end));
+    if (heir) {
+        Sql("slot_inherit").Run(heir->value(), task.value());
+    } else if (!held.empty()) {
+        for (const Need& need : held) freed_.insert(need.resource);
+        releasing_.push_back(task);
+    }
 }
 
 void Ops::OpenForFreed() {
@@ -323,6 +355,7 @@ std::vector<Ops::Head> Ops::PlannedHeads(
     const Claimer& claimer,
     const ClaimRequest& request,
     int limit,
+    std::vector<int>& seats,
     ClaimReply& reply
 ) {
     Offer offer = OfferTo(request, lanes);
@@ -331,8 +364,11 @@ std::vector<Ops::Head> Ops::PlannedHeads(
     std::vector<Head> heads;
     for (const ClaimPlan::Pick& pick : plan.picks) {
         heads.push_back(lines.heads[pick.line][pick.waiter]);
+        heads.back().group = pick.group;
+        heads.back().turn = heads.size();
         Book().Give(lines.lines[pick.line].queue, lines.lines[pick.line].tenant, pick.had);
     }
+    seats = std::move(plan.seats);
     std::stable_sort(heads.begin(), heads.end(), [](const Head& a, const Head& b) {
         return std::tie(a.urgency, a.position) < std::tie(b.urgency, b.position);
     });

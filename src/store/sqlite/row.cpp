@@ -95,9 +95,10 @@ void ReadHistory(const sqlite::Rows& rows, std::int64_t period, TaskRow& row) {
     row.input = rows.Text(26);
 }
 
-void InsertTask(sqlite::Statement& task_insert, const TaskRow& row) {
-    Bytes16 token = ToBytes(row.token);
-    task_insert.Run(
+void FillTask(sqlite::Statement& task_insert, int& index, const TaskRow& row) {
+    CHECK(!row.token.valid());  // nobody can hold it yet
+    task_insert.Fill(
+        index,
         row.id.value(),
         row.lane,
         static_cast<int>(row.state),
@@ -120,7 +121,7 @@ void InsertTask(sqlite::Statement& task_insert, const TaskRow& row) {
         Micros(row.deadline_at),
         OrNull(row.node.value()),
         OrNull(row.parent.value()),
-        TokenBlob(row.token, token),
+        nullptr,
         OrNull(row.retry),
         OrNull(row.tags),
         OrNull(row.unique_key),
@@ -131,6 +132,12 @@ void InsertTask(sqlite::Statement& task_insert, const TaskRow& row) {
         OrNull(row.reason),
         row.input
     );
+}
+
+void InsertTask(sqlite::Statement& task_insert, const TaskRow& row) {
+    int index = 0;
+    FillTask(task_insert, index, row);
+    task_insert.RunFilled(index);
 }
 
 void SaveTask(sqlite::Statement& task_save, const TaskRow& row) {

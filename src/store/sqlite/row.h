@@ -94,6 +94,7 @@ void ReadHistory(const sqlite::Rows& rows, std::int64_t period, TaskRow& row);
 void InsertTask(sqlite::Statement& task_insert, const TaskRow& row);
 void SaveTask(sqlite::Statement& task_save, const TaskRow& row);
 // The next parameters after `index`.
+void FillTask(sqlite::Statement& task_insert, int& index, const TaskRow& row);
 void FillHistory(sqlite::Statement& history_insert, int& index, const TaskRow& row);
 
 QueueSettings ReadQueue(const sqlite::Rows& rows);  // of queue_list

@@ -2,6 +2,7 @@
 // the conformance suite.
 #include "store/sqlite/sqlite_store.h"
 #include "store/events.h"
+#include "store/resources.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <future>
 #include <semaphore>
+#include <set>
 #include <thread>
 
 #include "base/test_point.h"
@@ -143,6 +145,134 @@ TEST_F(SqliteStoreTest, MembersQueuedBehindACommitShareTheNextOne) {
     ExpectSound(store);
 }
 
+// What members leave to be written is gathered; whoever may look at it finds it written.
+TEST_F(SqliteStoreTest, WhoLooksFindsWhatOthersOfItsGroupHaveGathered) {
+    lite::DirectStore store(options_, {});
+    SessionId session = OpenSession(store);
+    std::int64_t seen = 0;
+    auto submit = [&store](const std::string& host) {
+        NewTask task = Task();
+        task.needs = Needs{{host, 1}};
+        EXPECT_TRUE(store.Submit({&task, 1}).at(0).accepted());
+    };
+    InOneGroup(
+        store,
+        {[&] { submit("host:1"); },
+         [&] { submit("host:2"); },
+         // Lanes of no task are forgotten: by the tallies.
+         [&] { store.Housekeep({}); },
+         [&] {
+             auto look = [&](Transaction& transaction) -> Result<void> {
+                 sqlite::Statement audit(
+                     static_cast<sqlite3*>(transaction.native()),
+                     "SELECT count(*) FROM audit_logs",
+                     false
+                 );
+                 seen = audit.Scalar().value();
+                 return {};
+             };
+             EXPECT_TRUE(store.Write(look));
+         }}
+    );
+    EXPECT_EQ(seen, 2);
+    EXPECT_EQ(store.Claim({.session = session, .limit = 9, .types = {"t"}}).leases.size(), 2u);
+    ExpectSound(store);
+}
+
+// A member that fails takes only its own with it.
+TEST_F(SqliteStoreTest, WhatOthersHaveGatheredOutlivesAMemberThatFails) {
+    lite::DirectStore store(options_, {});
+    std::vector<TaskId> made;
+    std::mutex mutex;
+    auto submit = [&] {
+        NewTask task = Task();
+        TaskId id = store.Submit({&task, 1}).at(0).id;
+        std::lock_guard guard(mutex);
+        made.push_back(id);
+    };
+    auto fail = [&store] {
+        auto work = [](Transaction& transaction) -> Result<void> {
+            NewTask task = Task();
+            transaction.Submit({&task, 1});
+            return Error{Code::kConflict, "changed my mind"};
+        };
+        EXPECT_FALSE(store.Write(work));
+    };
+    InOneGroup(store, {submit, fail, submit});
+    for (TaskId task : made) EXPECT_EQ(store.Audit({.task = task}).size(), 1u);
+    EXPECT_EQ((store.Counts({})[{State::kOpen, "default", "t"}]), 2);
+    ExpectSound(store);
+}
+
+// A plain submit leaves its row to be written with those of others.
+TEST_F(SqliteStoreTest, ClaimFindsWhatSubmitsOfItsGroupHaveLeft) {
+    lite::DirectStore store(options_, {});
+    SessionId session = OpenSession(store);
+    std::size_t taken = 0;
+    auto submit = [&store] {
+        NewTask task = Task();
+        EXPECT_TRUE(store.Submit({&task, 1}).at(0).accepted());
+    };
+    auto claim = [&] {
+        ClaimReply reply = store.Claim({.session = session, .limit = 9, .types = {"t"}});
+        taken = reply.leases.size();
+    };
+    InOneGroup(store, {submit, submit, claim, submit});
+    EXPECT_EQ(taken, 2u);
+    EXPECT_EQ((store.Counts({})[{State::kOpen, "default", "t"}]), 1);
+    ExpectSound(store);
+}
+
+TEST_F(SqliteStoreTest, OneIdTwiceInAGroupIsOneTask) {
+    lite::DirectStore store(options_, {});
+    const TaskId id = store.ReserveIds(1);
+    std::atomic<int> created = 0;
+    std::atomic<int> existing = 0;
+    auto submit = [&] {
+        NewTask task = Task();
+        task.id = id;
+        auto kind = store.Submit({&task, 1}).at(0).kind;
+        ++(kind == SubmitReply::Kind::kCreated ? created : existing);
+    };
+    InOneGroup(store, {submit, submit});
+    EXPECT_EQ(created, 1);
+    EXPECT_EQ(existing, 1);
+    ExpectSound(store);
+}
+
+TEST_F(SqliteStoreTest, ManyOfABatchAreStoredBesideOnesWithKeys) {
+    lite::DirectStore store(options_, {});
+    std::vector<NewTask> tasks(200, Task());
+    for (std::size_t i = 0; i < tasks.size(); i += 50) tasks[i].unique_key = std::to_string(i);
+    tasks[199].unique_key = "0";  // of the first
+    auto replies = store.Submit(tasks);
+    EXPECT_EQ(replies[199].kind, SubmitReply::Kind::kExisting);
+    EXPECT_EQ(replies[199].id, replies[0].id);
+    EXPECT_EQ((store.Counts({})[{State::kOpen, "default", "t"}]), 199);
+    ExpectSound(store);
+}
+
+// A host that watches its own tables takes the place of what tells which rows have changed.
+TEST_F(SqliteStoreTest, AHostsHookDoesNotLeaveUsWithOldRows) {
+    lite::DirectStore store(options_, {});
+    SessionId session = OpenSession(store);
+    NewTask task = Task();
+    TaskId id = store.Submit({&task, 1}).at(0).id;
+    Lease lease = store.Claim({.session = session, .limit = 1, .types = {"t"}}).leases.at(0);
+    ASSERT_TRUE(store.Write([](Transaction& transaction) -> Result<void> {
+        auto nothing = [](void*, int, const char*, const char*, sqlite3_int64) {};
+        sqlite3_update_hook(static_cast<sqlite3*>(transaction.native()), nothing, nullptr);
+        return {};
+    }));
+    store.Cancel({&id, 1}, "ann", "not wanted");
+    Settlement again{.task = id, .token = lease.token, .session = session};
+    again.kind = Settlement::Kind::kRetry;
+    again.end = AttemptEnd::kFailed;
+    again.error = TaskError{.message = "no", .retryable = true};
+    EXPECT_EQ(store.Settle({&again, 1}).at(0).state, State::kCancelled);
+    ExpectSound(store);
+}
+
 TEST_F(SqliteStoreTest, FailingMemberFailsAlone) {
     lite::DirectStore store(options_, {});
     auto refused = store.Write([](Transaction& transaction) -> Result<void> {
@@ -187,6 +317,20 @@ TEST_F(SqliteStoreTest, HostWritesItsOwnTablesWithTheSubmit) {
     sqlite::Connection reader(options_.path, {});
     EXPECT_EQ(reader.Prepare("SELECT id FROM orders").Scalar(), 7);
     EXPECT_EQ(reader.Prepare("SELECT count(*) FROM task").Scalar(), 1);
+}
+
+// Our own statements do without.
+TEST_F(SqliteStoreTest, HostsForeignKeysAreChecked) {
+    auto store = OpenSqliteStore(options_);
+    MakeOrders(*store);
+    auto write = [](Transaction& transaction) -> Result<void> {
+        auto* db = static_cast<sqlite3*>(transaction.native());
+        sqlite::Statement(db, "CREATE TABLE items (o INTEGER REFERENCES orders (id))", false).Run();
+        sqlite::Statement insert(db, "INSERT INTO items VALUES (1)", false);
+        EXPECT_THROW(insert.Run(), sqlite::Error);
+        return {};
+    };
+    EXPECT_TRUE(store->Write(write));
 }
 
 TEST_F(SqliteStoreTest, HostMayNotEndTheTransactionNorTouchOurTables) {
@@ -395,7 +539,9 @@ TEST_F(SqliteStoreTest, ATaskWhosePolicyCannotBeReadIsLeftAloneAndStopsNobody) {
         return details;
     };
     EXPECT_THAT(found(), HasSubstr("of tomorrow"));
+    store.reset();  // what others write, its owner does not see
     set_policy(R"({"max_attempts":5})");
+    store = OpenSqliteStore(options_);
     EXPECT_EQ(store->Reclaim({}).tasks.size(), 1u);
     EXPECT_EQ(found(), "");
 }
@@ -425,6 +571,31 @@ TEST_F(SqliteStoreTest, TheIdentityIsMadeOnceAndOutlivesItsOwners) {
     EXPECT_EQ(identity.size(), 32u);
     MigrateSqlite(options_, false);
     EXPECT_EQ(OpenSqliteStore(options_)->Info().identity, identity);
+}
+
+// The sessions of other processes go on when the owner of the file is another.
+TEST_F(SqliteStoreTest, WhoIsBehindWhomOutlivesTheOwner) {
+    auto store = OpenSqliteStore(options_);
+    SessionId session = OpenSession(*store);
+    ResourceChange gpu{.name = "gpu"};
+    gpu.capacity = 4;
+    ASSERT_TRUE(store->Resources().Change(gpu, "ann"));
+    std::vector<NewTask> tasks(6, Task());
+    for (NewTask& task : tasks) task.needs = Needs{{"gpu", 1}};
+    store->Submit(tasks);
+    ClaimRequest claim{.session = session, .limit = 6, .types = {"t"}, .at_once = 2};
+    std::vector<Lease> leases = store->Claim(claim).leases;
+    ASSERT_EQ(leases.size(), 6u);
+    store.reset();
+    store = OpenSqliteStore(options_);
+    for (std::size_t left = leases.size(); left > 0; --left) {
+        EXPECT_EQ(store->Resources().Find("gpu")->held, left >= 2 ? 2 : 1);
+        ExpectSound(*store);
+        const Lease& lease = leases[left - 1];
+        Settlement outcome{.task = lease.task, .token = lease.token, .session = session};
+        EXPECT_EQ(store->Settle({&outcome, 1}).at(0).kind, SettleReply::Kind::kAccepted);
+    }
+    EXPECT_EQ(store->Resources().Find("gpu")->held, 0);
 }
 
 TEST_F(SqliteStoreTest, AScheduleOfANewerProgramHoldsNobodyUp) {
@@ -739,6 +910,73 @@ TEST_F(SqliteStoreTest, ClaimsForgetLinesOfPlacementsThatNobodyHas) {
     ExpectSound(store);
 }
 
+// Neighbours are written with one statement: whose turn it is not stays as it is.
+TEST_F(SqliteStoreTest, ClaimAndSettlementChangeOnlyTheirOwnBetweenOthers) {
+    lite::DirectStore store(options_, {});
+    SessionId session = OpenSession(store);
+    std::vector<NewTask> tasks;
+    for (const char* type : {"t", "t", "other", "t", "other", "t", "t"}) {
+        tasks.push_back(Task(type));
+    }
+    tasks[1].timeout = 5s;
+    store.Submit(tasks);
+    auto leases = store.Claim({.session = session, .limit = 9, .types = {"t"}}).leases;
+    ASSERT_EQ(leases.size(), 5u);
+    std::set<LeaseToken> tokens;
+    std::vector<Settlement> ends;
+    for (const Lease& lease : leases) {
+        tokens.insert(lease.token);
+        Settlement& end = ends.emplace_back();
+        end.task = lease.task;
+        end.token = lease.token;
+        end.session = session;
+        end.output = "1";
+    }
+    EXPECT_EQ(tokens.size(), 5u);
+    EXPECT_EQ((store.Counts({})[{State::kOpen, "default", "other"}]), 2);
+    ExpectSound(store);
+    std::swap(ends[1].token, ends[2].token);  // none speaks for its neighbour
+    auto replies = store.Settle(ends);
+    for (std::size_t i = 0; i < replies.size(); ++i) {
+        bool own = i != 1 && i != 2;
+        auto expected = own ? SettleReply::Kind::kAccepted : SettleReply::Kind::kLost;
+        EXPECT_EQ(replies[i].kind, expected);
+    }
+    EXPECT_EQ((store.Counts({})[{State::kInProgress, "default", "t"}]), 2);
+    clock_.Advance(20s);
+    EXPECT_EQ(store.Reclaim({}).tasks.size(), 1u);  // the one with a timeout
+    ExpectSound(store);
+}
+
+// What a claim has read is remembered until somebody changes it.
+TEST_F(SqliteStoreTest, SettlementHearsWhatBecameOfItsTaskSinceTheClaim) {
+    lite::DirectStore store(options_, {});
+    SessionId session = OpenSession(store);
+    std::vector<NewTask> tasks(2, Task());
+    auto submitted = store.Submit(tasks);
+    auto leases = store.Claim({.session = session, .limit = 2, .types = {"t"}}).leases;
+    ASSERT_EQ(leases.size(), 2u);
+    const TaskId cancelled = submitted[0].id;
+    store.Cancel({&cancelled, 1}, "me", "no more");
+    NewTask follower = Task("follower");
+    follower.after = WaitOn{.on = {submitted[1].id}};
+    const TaskId after = store.Submit({&follower, 1}).at(0).id;
+    std::vector<Settlement> ends(2);
+    for (std::size_t i = 0; i < 2; ++i) {
+        ends[i].task = leases[i].task;
+        ends[i].token = leases[i].token;
+        ends[i].session = session;
+        ends[i].kind = i == 0 ? Settlement::Kind::kRetry : Settlement::Kind::kComplete;
+        ends[i].output = "1";
+    }
+    auto replies = store.Settle(ends);
+    EXPECT_EQ(replies[0].state, State::kCancelled);
+    EXPECT_EQ(replies[1].state, State::kComplete);
+    EXPECT_EQ(store.Get(after)->state, State::kOpen);
+    EXPECT_EQ(store.Get(cancelled)->reason, "no more");
+    ExpectSound(store);
+}
+
 TEST_F(SqliteStoreTest, ClaimStopsAtItsBytes) {
     auto store = OpenSqliteStore(options_);
     NewTask large = Task();
@@ -848,6 +1086,7 @@ TEST_F(SqliteStoreTest, TasksAndHistoryAreFoundByIndexesAlone) {
     store->Submit({&task, 1});
     Finish(*store, OpenSession(*store));
     sqlite::Connection db(options_.path, {});
+    db.Define("stint_token", [](std::int64_t) { return std::nullopt; });
     auto newest = [&db](std::string_view kind) {
         return db.Prepare("SELECT max(id) FROM stint_period WHERE kind = ?").Scalar(kind).value();
     };

@@ -27,6 +27,14 @@ Time DueAt(const NewTask& task, Time now) {
     return task.run_at.value_or(now);
 }
 
+// A row and nothing else: nobody finds it by another name, and it looks for nothing.
+bool IsPlain(const NewTask& task) {
+    constexpr std::size_t kSmall = 16 << 10;  // of input: it is copied
+    return task.idempotency_key.empty() && task.unique_key.empty() && task.order_key.empty() &&
+           !task.debounce && !task.throttle && !task.after && !task.cause.valid() &&
+           task.input.size() <= kSmall;
+}
+
 SubmitReply Existing(TaskId id, SubmitReply::Kind kind = SubmitReply::Kind::kExisting) {
     SubmitReply reply;
     reply.kind = kind;
@@ -68,7 +76,18 @@ std::vector<PreparedTask> Prepare(std::span<const NewTask> tasks) {
     return prepared;
 }
 
+bool ArePlain(std::span<const NewTask> tasks) {
+    constexpr std::size_t kFew = 16;
+    return tasks.size() <= kFew && std::ranges::all_of(tasks, IsPlain);
+}
+
 std::vector<SubmitReply> Ops::Submit(std::span<const PreparedTask> tasks) {
+    std::vector<SubmitReply> replies = SubmitPlain(tasks);
+    WriteOwnArrivals();
+    return replies;
+}
+
+std::vector<SubmitReply> Ops::SubmitPlain(std::span<const PreparedTask> tasks) {
     std::vector<SubmitReply> replies(tasks.size());
     const bool chained = std::ranges::any_of(tasks, [](const PreparedTask& one) {
         return one.task->after.has_value();
@@ -107,6 +126,7 @@ SubmitReply Ops::SubmitOne(const PreparedTask& prepared, const Beside& beside) {
         return reply;
     }
     const NewTask& task = *prepared.task;
+    if (!IsPlain(task)) WriteOwnArrivals();  // it may look at them
     if (auto known = KnownByKey(prepared)) return *known;
     std::optional<SubmitReply> known = KnownByUnique(task);
     if (!known) known = KnownByDebounce(task);
@@ -266,14 +286,30 @@ SubmitReply Ops::Insert(
         EndWaitIfOver(row);
     } else {
         ToWaiting(row, DueAt(task, now_));
-        InsertTask(Sql("task_insert"), row);
+        if (!IsPlain(task)) InsertTask(Sql("task_insert"), row);
     }
     SubmitReply reply;
     reply.id = row.id;
     reply.queue = resolved.queue;
     reply.due_now = row.wait == Wait::kReady;
+    if (IsPlain(task)) Arrive(std::move(row));
     Remember(prepared, reply);
     return reply;
+}
+
+void Ops::Arrive(TaskRow row) {
+    arrivals_bytes_ += row.input.size();
+    arrivals_.push_back(std::move(row));
+    const bool many = arrivals_.size() - arrivals_before_ >= kRowsAtOnce;
+    if (many) WriteOwnArrivals();
+}
+
+// With this member, and undone with it: those of others stay where they are.
+void Ops::WriteOwnArrivals() {
+    if (arrivals_.size() == arrivals_before_) return;
+    std::span<const TaskRow> own = std::span(arrivals_).subspan(arrivals_before_);
+    InsertRows("task_insert", own, FillTask);
+    arrivals_.resize(arrivals_before_);
 }
 
 // By which keys this request is known from now on.

@@ -237,7 +237,7 @@ namespace stint::store {
 
 template <class A>
 void Fields(A& a, SubmitReply& x) {
-    a(x.kind, x.id, x.message, x.queue, x.due_now);
+    a(x.kind, x.id, x.message, x.queue, x.due_now, x.announced);
 }
 template <class A>
 void Fields(A& a, NewSession& x) {
@@ -272,6 +272,7 @@ void Fields(A& a, ClaimRequest& x) {
       x.queue_room,
       x.type_room,
       x.resource_room,
+      x.at_once,
       x.hinted);
 }
 template <class A>
@@ -294,7 +295,9 @@ void Fields(A& a, Lease& x) {
       x.retry,
       x.timeout,
       x.idempotency_key,
-      x.claimed_at);
+      x.claimed_at,
+      x.group,
+      x.seats);
 }
 template <class A>
 void Fields(A& a, ClaimReply& x) {

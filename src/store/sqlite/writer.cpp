@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kQueued = 10'000;
 constexpr std::size_t kGroup = 512;
-constexpr int kGroupsWithTriggers = 100;
+constexpr int kGroupsWithChecks = 100;
 constexpr base::Instant::duration kPatience = std::chrono::microseconds(500);
 constexpr int kMisses = 6;
 
@@ -44,7 +44,7 @@ Writer::Writer(const Options& options)
     } else {
         CheckSchema(db_);
     }
-    db_.EnableTriggers(false);
+    db_.EnableChecks(false);
     if (!options.sync) db_.Exec("PRAGMA synchronous=OFF");
     thread_ = base::StartThread([this] { Loop(); });
 }
@@ -170,7 +170,7 @@ void Writer::FailAll(const Group& group, std::size_t count, const std::exception
 bool Writer::RunMember(Member& member, bool alone) {
     try {
         std::optional<sqlite::Savepoint> savepoint;
-        if (!alone) savepoint.emplace(db_);
+        if (!alone && member.whose != Work::kPlain) savepoint.emplace(db_);
         ops_.BeginMember();
         (*member.work)(ops_);
         if (!db_.in_transaction()) throw Unavailable("the transaction was undone: try again");
@@ -193,22 +193,25 @@ void Writer::RunGroup(const Group& group) {
     Answer(group);
 }
 
-// Our own statements need no triggers: those of the audit log are there against others, and cost
-// more than its rows. The host's code has them. To switch costs a little, so that they stay on for
-// a while: where the host writes once, it writes again.
+// Our own statements need neither triggers nor foreign keys: those of the audit log are there
+// against others, and cost more than its rows; with foreign keys a DELETE looks at each row twice.
+// The host's code has both. To switch costs a little, so that they stay on for a while: where the
+// host writes once, it writes again.
 void Writer::BeforeMember(const Member& member) {
     if (member.whose == Work::kHosts) {
-        if (!triggers_) db_.EnableTriggers(true);
-        triggers_ = true;
+        if (!checks_) db_.EnableChecks(true);
+        checks_ = true;
         groups_without_ = 0;
     }
+    if (member.whose == Work::kPlain) return ops_.MakeRoom();
+    ops_.WriteArrivals();
     if (member.whose != Work::kBrief) ops_.WriteGathered();
 }
 
-void Writer::RestTriggers() {
-    if (!triggers_ || ++groups_without_ < kGroupsWithTriggers) return;
-    db_.EnableTriggers(false);
-    triggers_ = false;
+void Writer::RestChecks() {
+    if (!checks_ || ++groups_without_ < kGroupsWithChecks) return;
+    db_.EnableChecks(false);
+    checks_ = false;
 }
 
 // Commits the group; returns those that must be run again because one member undid them all.
@@ -216,7 +219,7 @@ Writer::Group Writer::RunOnce(const Group& group) {
     std::size_t ran = 0;
     try {
         RequireSound();
-        RestTriggers();
+        RestChecks();
         sqlite::Transaction transaction(db_);
         ops_.BeginGroup();
         bool whole = true;

@@ -44,7 +44,8 @@ public:
     enum class Work : std::uint8_t {
         kOurs,   // may be run again when the transaction was lost
         kHosts,  // the host's own code: called once
-        kBrief,  // ours, and looks at nothing that others of its group have left to be written
+        kBrief,  // ours, and looks at no audit entry or tally that its group has left to be written
+        kPlain,  // ours, and leaves all that it changes to be written: there is nothing to undo
     };
     // Runs `member` in the next group and returns when it is committed. Throws what it threw, or
     // Unavailable (nothing was changed), or CommitUnknown.
@@ -82,7 +83,7 @@ private:
     Group RunOnce(const Group& group);
     bool RunMember(Member& member, bool alone);
     void BeforeMember(const Member& member);
-    void RestTriggers();
+    void RestChecks();
     Group WithoutTheCulprit(const Group& group, std::size_t ran);
     void Answer(const Group& group);
     void FailAll(const Group& group, std::size_t count, const std::exception_ptr& error);
@@ -91,7 +92,7 @@ private:
     // Only the writer's thread, once it runs.
     sqlite::Connection db_;
     Ops ops_;
-    bool triggers_ = false;                // they fire
+    bool checks_ = false;                  // triggers fire, foreign keys are checked
     int groups_without_ = 0;               // the host's code, in a row
     base::Instant::duration last_took_{};  // the last group
     int misses_ = 0;                       // in a row: those awaited did not come

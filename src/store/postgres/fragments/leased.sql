@@ -1,11 +1,9 @@
--- What both ways of claiming do with the rows g that they took: leases, audit entries, and the names for the answer.
+-- What both ways of claiming do with the rows g that they took, and r, their numbers: leases, audit entries, and the names for the answer.
 past_ AS MATERIALIZED (SELECT f.* FROM $schema$.past f WHERE f.task = ANY (ARRAY(SELECT task FROM g WHERE (flags & 1) <> 0))),
 ordered_ AS MATERIALIZED (SELECT f.* FROM $schema$.ordered f WHERE f.task = ANY (ARRAY(SELECT task FROM g WHERE (flags & 4096) <> 0))),
 lane_ AS MATERIALIZED (
     SELECT l.id, l.type, l.tenant, l.priority, q.name AS queue FROM $schema$.lane l JOIN $schema$.queue q ON q.id = l.queue
     WHERE l.id = ANY (ARRAY(SELECT DISTINCT lane FROM g))),
--- Numbered before anything wide is joined to it.
-r AS (SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn FROM g),
 x AS MATERIALIZED (
     SELECT r.task, r.lane, r.pos, r.flags, r.rn,
         v.input, v.parent, v.policy, v.timeout_ms,

@@ -64,6 +64,8 @@ w AS MATERIALIZED (
     LIMIT $5::int - (SELECT count(*) FROM p)),
 g AS (
     DELETE FROM $schema$.ready WHERE ctid = ANY (ARRAY(SELECT tid FROM p UNION ALL SELECT tid FROM w)) RETURNING task, lane, pos, flags),
+-- Numbered before anything wide is joined to it.
+r AS (SELECT g.task, g.lane, g.pos, g.flags | ($4::boolean)::int * 64 AS flags, row_number() OVER (ORDER BY g.pos) AS rn FROM g),
 $leased$,
 -- Where something came of too little, the lanes that go on behind what was looked at.
 k AS MATERIALIZED (

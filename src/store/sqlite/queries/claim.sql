@@ -1,10 +1,19 @@
 -- name: ready_heads
-SELECT id, urgency, position, state, due_at, start_by, flags FROM stint_task
+-- Whole rows, as task_load: most that are read are taken.
+SELECT id, lane, state, wait, urgency, position, due_at, start_by, attempt, claim_no,
+    generation, crashes, crash_from, flags, timeout_ms, created_at, updated_at, claimed_at, session,
+    deadline_at, node, parent, token, retry, tags, unique_key, idem_key, debounce_key, progress, error,
+    reason, input
+FROM stint_task
 WHERE wait = 1 AND lane = ? AND (urgency, position) > (?, ?)
 ORDER BY urgency, position LIMIT ?;
 
 -- name: suspect_heads
-SELECT id, urgency, position, state, due_at, start_by, flags FROM stint_task
+SELECT id, lane, state, wait, urgency, position, due_at, start_by, attempt, claim_no,
+    generation, crashes, crash_from, flags, timeout_ms, created_at, updated_at, claimed_at, session,
+    deadline_at, node, parent, token, retry, tags, unique_key, idem_key, debounce_key, progress, error,
+    reason, input
+FROM stint_task
 WHERE wait = 3 AND lane = ? AND (urgency, position) > (?, ?)
 ORDER BY urgency, position LIMIT ?;
 

@@ -21,8 +21,14 @@ ON CONFLICT (task, resource) DO UPDATE SET units = excluded.units;
 -- name: slot_release
 DELETE FROM stint_slot WHERE task = ?;
 
+-- name: slot_inherit
+UPDATE stint_slot SET task = ? WHERE task = ?;
+
 -- name: slot_forget
 DELETE FROM stint_slot WHERE resource = ?;
+
+-- name: seat_list
+SELECT id, seat_group FROM stint_task WHERE session IS NOT NULL AND seat_group IS NOT NULL;
 
 -- name: running_lanes
 SELECT id, lane FROM stint_task WHERE session IS NOT NULL;
@@ -123,10 +129,13 @@ WHERE s.resource NOT LIKE 'queue:%' AND s.resource NOT LIKE 'type:%'
 LIMIT 10;
 
 -- name: check_slots_missing
--- Running tasks that need something which has a capacity, and do not count for it.
+-- Running tasks that need something which has a capacity, and for which neither they nor others of their group count.
 SELECT t.id FROM stint_task t JOIN stint_lane_need n ON n.lane = t.lane
 JOIN stint_resource r ON r.name = n.resource AND r.capacity IS NOT NULL
 WHERE t.session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM stint_slot s WHERE s.task = t.id AND s.resource = r.name)
+    AND (t.seat_group IS NULL OR NOT EXISTS (
+        SELECT 1 FROM stint_slot s JOIN stint_task g ON g.id = s.task
+        WHERE s.resource = r.name AND g.session = t.session AND g.seat_group = t.seat_group))
 LIMIT 10;
 
 -- name: check_capacity

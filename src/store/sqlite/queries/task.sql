@@ -23,15 +23,17 @@ WHERE id = ?;
 UPDATE stint_task SET input = ? WHERE id = ?;
 
 -- name: task_claim
-UPDATE stint_task SET state = 1, wait = 0, attempt = ?, claim_no = ?, flags = ?, updated_at = ?,
-    claimed_at = ?, session = ?, deadline_at = ?, node = ?, token = ?, progress = NULL, reason = NULL
-WHERE id = ?;
+-- Of all between two ids. stint_token() knows which is whose; 16 is the flag kAlone.
+UPDATE stint_task SET state = 1, wait = 0, attempt = attempt + 1, claim_no = claim_no + 1, flags = flags & ~16 | ?3,
+    updated_at = ?4, claimed_at = ?4, session = ?5, node = ?6, token = stint_token(id),
+    deadline_at = CASE WHEN timeout_ms > 0 THEN ?4 + timeout_ms * 1000 END, progress = NULL, reason = NULL, seat_group = nullif(?7, 0)
+WHERE id BETWEEN ?1 AND ?2;
 
 -- name: task_set_wait
 UPDATE stint_task SET wait = ? WHERE id = ?;
 
 -- name: task_delete
-DELETE FROM stint_task WHERE id = ?;
+DELETE FROM stint_task WHERE id BETWEEN ? AND ?;
 
 -- name: task_exists
 SELECT 1 FROM stint_task WHERE id = ?;
