@@ -1,6 +1,8 @@
 // What is over: start-by deadlines, keys, sessions, periods of history. And the store's self-check.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "store/postgres/store_impl.h"
 
@@ -15,36 +17,36 @@ HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
     db_.Once(db_.sql.begin_period);
     catalog_.ReloadPeriods();
     catalog_.ForgetUnreadable();
-    ResolveStragglers();
-    AdoptStragglers();
-    const int forgotten_resources = ForgetIdleResources(request.limit);
-    reply.expired_tasks = ExpireUnstarted(request.limit);
-    reply.expired_keys =
-        static_cast<int>(db_.Once(db_.sql.expire_keys, Params().Int4(request.limit)).Int(0, 0));
-    Params sessions;
-    sessions.Int(request.session_kept.count()).Int4(request.limit);
-    reply.forgotten_sessions =
-        static_cast<int>(db_.Once(db_.sql.forget_sessions, sessions).affected());
-    Params turns;
-    turns.Int(limits::kRetention.count()).Int4(request.limit);
-    auto forgotten_turns = static_cast<int>(db_.Once(db_.sql.ordered_forget, turns).affected());
-    std::int64_t folded = db_.Once(db_.sql.fold_tally, Params().Int4(kFoldAtOnce)).Int(0, 0);
-    bool more_records = false;
+    // In the order of the columns. An idle node finds nothing, and says no more than these few
+    // words.
+    Rows there = db_.Read(db_.sql.housekeep_look);
+    const bool stragglers = there.Bool(0, 0), resources = there.Bool(0, 1);
+    const bool idle_resources = there.Bool(0, 2), unstarted = there.Bool(0, 3);
+    const bool flows = there.Bool(0, 4), results = there.Bool(0, 5);
+    if (stragglers) ResolveStragglers();
+    if (resources) AdoptStragglers();
+    int most = idle_resources ? ForgetIdleResources(request.limit) : 0;
+    if (unstarted) reply.expired_tasks = ExpireUnstarted(request.limit);
+    Params over;
+    over.Int4(request.limit).Int(request.session_kept.count()).Int(limits::kRetention.count());
+    Rows forgotten = db_.Once(db_.sql.forget, over);
+    reply.expired_keys = static_cast<int>(forgotten.Int(0, 0));
+    reply.forgotten_sessions = static_cast<int>(forgotten.Int(0, 1));
+    most = std::max(most, static_cast<int>(forgotten.Int(0, 2)));
+    reply.more = db_.Once(db_.sql.fold_tally, Params().Int4(kFoldAtOnce)).Int(0, 0) >= kFoldAtOnce;
     if (request.history) {
         reply.dropped_periods = DropPeriods(request.limit);
-        more_records = flows_.Tidy(request.limit) >= request.limit;
-        more_records |= results_.Forget(request.limit);
-        db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
+        if (flows) most = std::max(most, flows_.Tidy(request.limit));
+        if (results) reply.more |= results_.Forget(request.limit);
+        db_.Once(db_.sql.retire_classes);
     }
-    reply.more = more_records || folded >= kFoldAtOnce || forgotten_resources >= request.limit ||
-                 forgotten_turns >= request.limit || reply.expired_tasks >= request.limit ||
-                 reply.expired_keys >= request.limit || reply.forgotten_sessions >= request.limit ||
-                 static_cast<int>(reply.dropped_periods.size()) >= request.limit;
+    most = std::max({most, reply.expired_tasks, reply.expired_keys, reply.forgotten_sessions});
+    most = std::max(most, static_cast<int>(reply.dropped_periods.size()));
+    reply.more |= most >= request.limit;
     return reply;
 }
 
 int PostgresStore::ExpireUnstarted(int limit) {
-    if (db_.Read(db_.sql.start_by_passed, Params().Int4(1)).empty()) return 0;
     return db_.Run([&](Transaction& transaction) {
         Rows late = transaction.Query(db_.sql.start_by_passed, Params().Int4(limit));
         std::map<std::int64_t, Time> deadlines;

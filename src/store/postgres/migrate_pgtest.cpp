@@ -95,13 +95,20 @@ TEST_F(MigrationTest, SeveralNodesMayStartAtOnce) {
     );
 }
 
-// The server's cache of names that are not there outlives the wait for the lock.
+// A session of the server remembers names that were not there, also while it waits for the lock.
+// The other node only says what it has done: the real thing makes so much noise that one of those
+// who wait is told to forget.
 TEST_F(MigrationTest, WhoWaitedForAnotherNodesMigrationSeesIt) {
-    std::vector<std::string> pending = PendingMigrations(options_);
+    std::string preamble = PendingMigrations(options_).at(0);
     connection_->Script(fmt::format(
         "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('{}', 7000))", options_.schema
     ));
-    for (const std::string& text : pending) connection_->Script(text);
+    connection_->Script(fmt::format(
+        "{} INSERT INTO {}.migration(number, name) SELECT n, 'done' FROM generate_series(1, {}) n",
+        preamble,
+        options_.schema,
+        PostgresSchemaVersion()
+    ));
     auto waiting = std::async(std::launch::async, [this] { MigratePostgres(options_); });
     Statement waits{
         "",

@@ -325,7 +325,6 @@ void PostgresStore::AdoptRunning(
 // Of claims of older programs, which nobody waits for, that were on their way when a resource was
 // set.
 void PostgresStore::AdoptStragglers() {
-    if (db_.Read(db_.sql.resources_all, Params().Bool(false)).empty()) return;
     db_.Run([&](Transaction& transaction) {
         PgBook known = ReadBook(transaction, db_.sql, {});
         if (known.ids.empty()) return;
@@ -339,7 +338,6 @@ void PostgresStore::AdoptStragglers() {
 }
 
 int PostgresStore::ForgetIdleResources(int limit) {
-    if (db_.Read(db_.sql.resource_idle, Params().Int4(1)).empty()) return 0;
     return db_.Run([&](Transaction& transaction) {
         Rows rows = transaction.Query(db_.sql.resource_idle, Params().Int4(limit));
         std::vector<std::string> names;

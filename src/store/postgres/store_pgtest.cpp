@@ -262,23 +262,6 @@ TEST_F(PostgresStoreTest, AFailedStatementOfTheHostIsNotACommit) {
     EXPECT_EQ(done.error().code, Code::kConflict);
 }
 
-// A host that submits with a key, or into a queue with a cap, and leaves its transaction open.
-TEST_F(PostgresStoreTest, TurnsOfFinishedTasksAreForgottenInTheEnd) {
-    auto turns = [&] {
-        const Statement count{"", fmt::format("SELECT count(*) FROM {}.ordered", schema_->name())};
-        return schema_->connection().Query(count, {}, Commits::kNo).Int(0, 0);
-    };
-    Make({.order_key = "k"});
-    Make({.order_key = "k"});
-    Settlement done = Done(Claim(*store_).at(0));
-    ASSERT_EQ(store_->Settle({&done, 1}).at(0).kind, SettleReply::Kind::kAccepted);
-    store_->Housekeep({});
-    EXPECT_EQ(turns(), 2) << "an operator may still want to try it again";
-    schema_->AdvanceTime(limits::kRetention + std::chrono::hours{1});
-    store_->Housekeep({});
-    EXPECT_EQ(turns(), 1) << "the other one still waits for its turn";
-}
-
 // A host that completes one subtask in its own long transaction holds the counter of the wait.
 TEST_F(PostgresStoreTest, OnlyWhatNeedsAHostsLockWaitsForTheHost) {
     Make();

@@ -92,7 +92,6 @@ void PostgresStore::PublishTypes(std::span<const TypeDefaults> types) {
 // Tasks that were accepted before their type was known, and that its registration did not see:
 // their transaction was still open. What had run by then goes on as it began.
 void PostgresStore::ResolveStragglers() {
-    if (db_.Read(db_.sql.unknown_any).empty()) return;
     std::map<std::string, TypeDefaults> by_name;
     for (const TypeRecord& type : Types()) by_name[type.defaults.type] = type.defaults;
     ApplyDefaults(by_name, true);
