@@ -81,6 +81,12 @@ void Connection::EnableChecks(bool on) {
     sqlite3_db_config(handle_, SQLITE_DBCONFIG_ENABLE_FKEY, on ? 1 : 0, nullptr);
 }
 
+bool Connection::owes_foreign_keys() const {
+    int owed = 0, unused = 0;
+    sqlite3_db_status(handle_, SQLITE_DBSTATUS_DEFERRED_FKS, &owed, &unused, 0);
+    return owed != 0;
+}
+
 void Connection::Define(const std::string& name, BytesOf function) {
     auto call = [](sqlite3_context* context, int, sqlite3_value** arguments) {
         const auto& bytes_of = *static_cast<const BytesOf*>(sqlite3_user_data(context));

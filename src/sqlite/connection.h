@@ -69,6 +69,8 @@ public:
     std::int64_t Pragma(const std::string& name);  // its integer value
     std::string PragmaText(const std::string& name);
     bool in_transaction() const;
+    // Whether a foreign key that is checked at the commit is broken now: the commit would fail.
+    bool owes_foreign_keys() const;
     void Interrupt();  // what runs now fails; the one call that another thread may make
     sqlite3* handle() { return handle_; }
 

@@ -86,6 +86,15 @@ void RunHost(Ops& ops, const std::function<Result<void>(Transaction&)>& work, Du
             "statement fail alone, and return its error"
         ));
     }
+    // Only the commit would find out, and it is that of everybody else in the group.
+    if (ops.db().owes_foreign_keys()) {
+        throw HostRefused(base::MakeError(
+            Code::kInvalid,
+            "what was written inside Write() breaks a deferred foreign key, so nothing of it was "
+            "stored: PRAGMA foreign_key_check names the rows; write the row that they refer to as "
+            "well"
+        ));
+    }
 }
 
 }  // namespace

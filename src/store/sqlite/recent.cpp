@@ -9,7 +9,10 @@ const TaskRow* RecentRows::Find(TaskId id) const {
 }
 
 void RecentRows::Keep(const TaskRow& row) {
-    if (row.input.size() > kLargest) return Drop(row.id);
+    // Long errors come by the thousand when something is down, and a place keeps its memory.
+    if (row.input.size() + row.error.size() + row.progress.size() + row.tags.size() > kLargest) {
+        return Drop(row.id);
+    }
     if (places_.empty()) places_.resize(kPlaces);
     places_[PlaceOf(row.id)] = row;  // its texts keep their memory
 }

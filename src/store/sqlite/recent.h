@@ -22,7 +22,7 @@ private:
     // By the end of its id, each in one place: tasks that are claimed together mostly follow each
     // other. As many as a worker may hold and claim at once.
     static constexpr std::size_t kPlaces = 2048;
-    static constexpr std::size_t kLargest = 4096;  // bytes of input: all together stay small
+    static constexpr std::size_t kLargest = 4096;  // bytes of what may be long: all stay small
 
     static std::size_t PlaceOf(TaskId id) { return static_cast<std::size_t>(id.value()) % kPlaces; }
 

@@ -41,5 +41,13 @@ TEST(RecentRows, KeepsNoLargeInputNorWhatWasThereBefore) {
     EXPECT_EQ(rows.Find(TaskId(7)), nullptr);
 }
 
+TEST(RecentRows, KeepsNoLongErrorEither) {
+    RecentRows rows;
+    TaskRow failed = Row(7);
+    failed.error = std::string(8000, 'e');
+    rows.Keep(failed);
+    EXPECT_EQ(rows.Find(TaskId(7)), nullptr);
+}
+
 }  // namespace
 }  // namespace stint::store::lite

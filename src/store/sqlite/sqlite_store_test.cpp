@@ -333,6 +333,33 @@ TEST_F(SqliteStoreTest, HostsForeignKeysAreChecked) {
     EXPECT_TRUE(store->Write(write));
 }
 
+// SQLite looks at deferred ones when the group is committed, and that would fail for all of it.
+TEST_F(SqliteStoreTest, ABrokenDeferredForeignKeyFailsItsHostAlone) {
+    lite::DirectStore store(options_, {});
+    MakeOrders(store);
+    auto submit = [&store] {
+        NewTask task = Task();
+        EXPECT_EQ(store.Submit({&task, 1}).at(0).kind, SubmitReply::Kind::kCreated);
+    };
+    auto write = [&store] {
+        auto result = store.Write([](Transaction& transaction) -> Result<void> {
+            auto* db = static_cast<sqlite3*>(transaction.native());
+            for (const char* text :
+                 {"CREATE TABLE items (o INTEGER REFERENCES orders (id) DEFERRABLE INITIALLY "
+                  "DEFERRED)",
+                  "INSERT INTO items VALUES (1)"}) {
+                sqlite::Statement(db, text, false).Run();
+            }
+            return {};
+        });
+        ASSERT_FALSE(result);
+        EXPECT_EQ(result.error().code, Code::kInvalid);
+        EXPECT_THAT(result.error().message, ::testing::HasSubstr("deferred foreign key"));
+    };
+    InOneGroup(store, {submit, write, submit});
+    EXPECT_EQ(store.List({}).tasks.size(), 2u);
+}
+
 TEST_F(SqliteStoreTest, HostMayNotEndTheTransactionNorTouchOurTables) {
     auto store = OpenSqliteStore(options_);
     for (std::string sql :

@@ -166,8 +166,9 @@ void Writer::FailAll(const Group& group, std::size_t count, const std::exception
     ops_.Forget();
 }
 
-// Returns false when the whole transaction is gone with it.
+// Returns false when the whole transaction is gone with it, or has to go.
 bool Writer::RunMember(Member& member, bool alone) {
+    bool half_made = false;
     try {
         std::optional<sqlite::Savepoint> savepoint;
         if (!alone && member.whose != Work::kPlain) savepoint.emplace(db_);
@@ -180,11 +181,13 @@ bool Writer::RunMember(Member& member, bool alone) {
     } catch (const sqlite::Error& error) {
         member.error = error.is_data() ? std::make_exception_ptr(Unstorable(error.what()))
                                        : AsUnavailable(error);
+        // It had no savepoint, and may have been about to make a lane or a period.
+        half_made = member.whose == Work::kPlain;
     } catch (...) {
         member.error = std::current_exception();
     }
     ops_.Forget();
-    return db_.in_transaction() && !alone;
+    return db_.in_transaction() && !alone && !half_made;
 }
 
 void Writer::RunGroup(const Group& group) {

@@ -45,7 +45,8 @@ public:
         kOurs,   // may be run again when the transaction was lost
         kHosts,  // the host's own code: called once
         kBrief,  // ours, and looks at no audit entry or tally that its group has left to be written
-        kPlain,  // ours, and leaves all that it changes to be written: there is nothing to undo
+        kPlain,  // ours, and leaves all that it changes to be written: nothing to undo when it
+                 // refuses
     };
     // Runs `member` in the next group and returns when it is committed. Throws what it threw, or
     // Unavailable (nothing was changed), or CommitUnknown.
