@@ -23,6 +23,14 @@ int BenchDrain(Invocation& invocation, const BenchOptions& options) {
     if (first > tasks) {
         throw CommandError(kUsage, fmt::format("--first is {}, and --tasks only {}", first, tasks));
     }
+    if (options.in_place && first < tasks) {
+        throw CommandError(
+            kUsage,
+            "--first leaves tasks behind, and with --in-place they would all have to be cancelled "
+            "in "
+            "the end: leave one of the two out"
+        );
+    }
     BenchRig rig(invocation, options, "drain", Or(options.seconds, BenchRig::kWholeRun));
     std::int64_t before = rig.Count({model::State::kComplete});
     // The queue is held back until all workers are there, so that only the drain is measured.

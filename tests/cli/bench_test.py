@@ -305,6 +305,7 @@ class Faults(BenchCase):
     def test_bad_numbers(self):
         for words, part in (
             (["openloop", "--rate", "-1"], "--rate"), (["drain", "--tasks", "5", "--first", "6"], "--first is 6"),
+            (["drain", "--tasks", "5", "--first", "4", "--in-place"], "--first leaves tasks behind"),
             (["idle", "--seconds", "100000"], "--seconds is 100000"),
             (["fanout", "--tasks", "20000"], "at most 10000"), (["resources", "--capacity", "0"], "--capacity is 0"),
         ):
