@@ -2,10 +2,11 @@
 # their templates once. A build from nothing takes little more than half of the time; one file that
 # changed takes its neighbours with it. STINT_UNITY=OFF compiles each by itself.
 #
-# What has a name in common with a neighbour, in an unnamed namespace, is compiled alone; so is every
-# command of the binary, all of which have their Options and Define. The linter
-# works without all of this, and so sees to it that each file includes what it uses.
+# What has a name in common with a neighbour, in an unnamed namespace, is compiled alone. The linter works
+# without all of this, and so sees to it that each file includes what it uses.
 set(STINT_ALONE
+    src/cli/bench_fanout.cpp src/cli/deletion.cpp src/cli/demo_crash.cpp src/cli/demo_fanout.cpp
+    src/cli/demo_workflow.cpp src/cli/resource.cpp src/cli/schedule.cpp src/cli/worker.cpp
     src/engine/settle_test.cpp src/engine/submit.cpp
     src/model/calendar/walker_test.cpp
     src/model/condition.cpp src/model/event/join.cpp src/model/filter_text_test.cpp src/model/recurrence_test.cpp
@@ -32,7 +33,6 @@ endif()
 
 # After all targets are made: the property belongs to the directory of the target.
 function(stint_compile_alone)
-    set_target_properties(objects_cli PROPERTIES UNITY_BUILD OFF)
     foreach(file IN LISTS STINT_ALONE)
         set(directory ${PROJECT_SOURCE_DIR}/${file})
         if(NOT EXISTS ${directory})
