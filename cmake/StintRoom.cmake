@@ -99,6 +99,7 @@ function(stint_test name)
     set_tests_properties(${name} PROPERTIES
         LABELS "${labels}"
         TIMEOUT ${ARG_TIMEOUT}
+        COST ${ARG_TIMEOUT}  # what may take long begins first, so that no one is left for the end
         ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/test-results/${name}.xml;${ARG_ENV}"
     )
 endfunction()
