@@ -352,7 +352,8 @@ void PostgresStore::TakeReady(
 ClaimReply PostgresStore::Claim(const ClaimRequest& request) {
     int limit = std::clamp(request.limit, 0, request.suspect ? 1 : limits::kClaimBatch);
     ClaimReply reply;
-    LookForLate(idle_);
+    // What was announced is not kept waiting for it.
+    LookForLate(idle_ && !request.hinted);
     if (idle_ && !request.hinted && NothingToClaim(request, reply)) return reply;
     std::vector<Taken> taken;
     TakeReady(request, limit, reply, taken);

@@ -49,6 +49,7 @@ class LateCommitTest : public PostgresStoreTest {
 protected:
     void SetUp() override {
         PostgresStoreTest::SetUp();
+        if (IsSkipped()) return;
         options_.rescan_every = std::chrono::hours{1};
         store_ = OpenPostgresStore(options_);
     }

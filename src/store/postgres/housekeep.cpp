@@ -22,23 +22,27 @@ HousekeepReply PostgresStore::Housekeep(const HousekeepRequest& request) {
     Rows there = db_.Read(db_.sql.housekeep_look);
     const bool stragglers = there.Bool(0, 0), resources = there.Bool(0, 1);
     const bool idle_resources = there.Bool(0, 2), unstarted = there.Bool(0, 3);
-    const bool flows = there.Bool(0, 4), results = there.Bool(0, 5);
+    const bool flows = there.Bool(0, 4), results = there.Bool(0, 5), classes = there.Bool(0, 6);
     if (stragglers) ResolveStragglers();
     if (resources) AdoptStragglers();
     int most = idle_resources ? ForgetIdleResources(request.limit) : 0;
     if (unstarted) reply.expired_tasks = ExpireUnstarted(request.limit);
-    Params over;
-    over.Int4(request.limit).Int(request.session_kept.count()).Int(limits::kRetention.count());
+    Params over, ended;
+    over.Int4(request.limit).Int(limits::kRetention.count());
+    ended.Int4(request.limit).Int(request.session_kept.count());
     Rows forgotten = db_.Once(db_.sql.forget, over);
     reply.expired_keys = static_cast<int>(forgotten.Int(0, 0));
-    reply.forgotten_sessions = static_cast<int>(forgotten.Int(0, 1));
-    most = std::max(most, static_cast<int>(forgotten.Int(0, 2)));
+    most = std::max(most, static_cast<int>(forgotten.Int(0, 1)));
+    Rows sessions = db_.Once(db_.sql.forget_sessions, ended);
+    reply.forgotten_sessions = static_cast<int>(sessions.Int(0, 0));
     reply.more = db_.Once(db_.sql.fold_tally, Params().Int4(kFoldAtOnce)).Int(0, 0) >= kFoldAtOnce;
     if (request.history) {
         reply.dropped_periods = DropPeriods(request.limit);
         if (flows) most = std::max(most, flows_.Tidy(request.limit));
         if (results) reply.more |= results_.Forget(request.limit);
-        db_.Once(db_.sql.retire_classes);
+        if (classes) {
+            db_.Run([&](Transaction& transaction) { transaction.Query(db_.sql.retire_classes); });
+        }
     }
     most = std::max({most, reply.expired_tasks, reply.expired_keys, reply.forgotten_sessions});
     most = std::max(most, static_cast<int>(reply.dropped_periods.size()));

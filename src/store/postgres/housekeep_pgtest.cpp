@@ -30,5 +30,31 @@ TEST_F(PostgresStoreTest, HousekeepingWithNothingToDoIsAFewStatements) {
     EXPECT_LE(base::ProcessTallies().statements - before, kAtMost);
 }
 
+// Of a full lease one task counts for all: what that one holds is asked once, not by each for each.
+TEST_F(PostgresStoreTest, WhatRunsIsReadInAsManyStepsAsThereAreTasks) {
+    constexpr int kTasks = 240;
+    ASSERT_TRUE(store_->Resources().Change({.name = "type:t", .capacity = 1000}, "ann"));
+    store_->Submit(std::vector<NewTask>(kTasks, NewTask{.type = "t"}));
+    ClaimRequest claim{.session = session_, .limit = kTasks, .types = {"t"}};
+    claim.at_once = 1;
+    ASSERT_EQ(static_cast<int>(store_->Claim(claim).leases.size()), kTasks);
+    pg::Sql sql(schema_->name());
+    auto steps = [&](const Statement& statement) {
+        auto connection = Connect();
+        connection->Script("SET enable_seqscan = off; SET enable_bitmapscan = off; BEGIN");
+        connection->Query(Statement{"", statement.sql}, {}, Commits::kNo);
+        const Statement looks{
+            "",
+            fmt::format(
+                "SELECT coalesce(idx_scan, 0) + seq_tup_read FROM pg_stat_xact_user_tables "
+                "WHERE schemaname = '{}' AND relname = 'slot'",
+                schema_->name()
+            )};
+        return connection->Query(looks, {}, Commits::kNo).Int(0, 0);
+    };
+    EXPECT_LE(steps(sql.running_lines), 4 * kTasks);
+    EXPECT_LE(steps(sql.check_slots_missing), 4 * kTasks);
+}
+
 }  // namespace
 }  // namespace stint::store

@@ -16,7 +16,8 @@ constexpr int kShare = 5;
 // How long a piece may take: below, the next is larger; above, smaller.
 constexpr auto kShort = std::chrono::milliseconds{10};
 constexpr auto kLong = std::chrono::milliseconds{50};
-constexpr std::int64_t kLeast = 1'000, kMost = std::int64_t{1} << 40;
+// However short the last ones were, the next may be full of what is gone: a second at most.
+constexpr std::int64_t kLeast = 1'000, kMost = 1'000'000;
 
 }  // namespace
 

@@ -59,9 +59,16 @@ TEST_F(LateWalkTest, InPiecesNothingIsLeftOut) {
 
 TEST_F(LateWalkTest, PiecesAreAsLargeAsTheTimeTheyTakeAllows) {
     walk_.Begin(now_, {}, {{3, 10'000'000}});
-    EXPECT_LT(WalkAll(milliseconds{1}), 6);
+    EXPECT_LT(WalkAll(milliseconds{1}), 15);
     walk_.Begin(now_, {}, {{3, 300'000'000}});
     EXPECT_GT(WalkAll(seconds{1}), 1000);
+}
+
+TEST_F(LateWalkTest, ManyShortPiecesMakeNoneThatIsTooLong) {
+    walk_.Begin(now_, {}, {{3, 1'000'000'000}});
+    WalkAll(milliseconds{1});
+    walk_.Begin(now_, {}, {{3, 1'000'000'000}});
+    EXPECT_LE(walk_.Next(now_)->high[0], 1'000'000);
 }
 
 TEST_F(LateWalkTest, OnABusyLaneOneBeginsEveryFiveSecondsOrMoreRarelyWhenItIsDear) {

@@ -25,7 +25,8 @@ namespace stint::store::pg {
     X(flow_read) X(flow_save) X(flow_signal_add) X(flow_signal_by_id) X(flow_signal_next)       \
     X(flow_signal_take) X(flow_signals) X(flow_step) X(flow_step_add) X(flow_step_end)          \
     X(flow_steps) X(fold_tally)                                                                 \
-    X(forget) X(go_outside) X(held_leases) X(history_of) X(history_parts) X(housekeep_look)     \
+    X(forget) X(forget_sessions) X(go_outside) X(held_leases) X(history_of) X(history_parts)    \
+    X(housekeep_look)                                                                           \
     X(hold_live) X(idem_of) X(ids_exist) X(info) X(keys_lock) X(keys_read) X(keys_write)        \
     X(lane_by_id) X(lane_make) X(lapsed_background) X(lapsed_leases) X(lease_facts)             \
     X(leases_of_expired) X(leave_lease) X(list_events) X(list_firings) X(list_floor)            \

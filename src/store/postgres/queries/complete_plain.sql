@@ -17,11 +17,12 @@ h AS MATERIALIZED (
         -- The outputs are not sent when there are none.
         FROM unnest($1::bigint[], $5::text[]) WITH ORDINALITY u(task, output, ord)) x ON x.task = u.task AND x.key = l.key AND x.secret = u.secret),
 -- Has a past (1), a key (2), was told to stop (4), is alone (64), holds something (2048), has an order key (4096). Whether a table holds
--- rows would take passing over all that are gone from it but not cleaned away: where it takes no room it holds none.
+-- rows would take passing over all that are gone from it but not cleaned away: where it takes no room it holds none, and what was written while this waited
+-- for the leases is seen.
 o AS MATERIALIZED (
     SELECT count(*) = cardinality($1::bigint[]) AND bit_or(h.flags) & (1 | 2 | 4 | 64 | 2048 | 4096) = 0
         AND pg_relation_size('$schema$.progress') = 0 AND pg_relation_size('$schema$.task_result') = 0
-        AND NOT EXISTS (SELECT FROM $schema$.workflow_member) AS plain
+        AND pg_relation_size('$schema$.workflow_member') = 0 AS plain
     FROM h WHERE h.mine),
 k AS MATERIALIZED (
     SELECT key, array_agg(task) FILTER (WHERE NOT mine) AS ids, array_agg(secret) FILTER (WHERE NOT mine) AS secrets,

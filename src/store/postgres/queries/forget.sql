@@ -1,16 +1,11 @@
--- What is over: keys, sessions, turns of order keys; of each $1 at most, and how many of each.
--- $1 limit, $2 so long sessions are kept, $3 and turns, in milliseconds
+-- What is over: keys and turns of order keys; of each $1 at most, and how many of each.
+-- $1 limit, $2 so long turns are kept, in milliseconds
 WITH n AS MATERIALIZED (SELECT $schema$.now_() AS t),
 i AS (DELETE FROM $schema$.idem_key WHERE ctid = ANY (ARRAY(
     SELECT k.ctid FROM $schema$.idem_key k WHERE k.expires_at <= (SELECT t FROM n) ORDER BY k.expires_at LIMIT $1::int FOR UPDATE SKIP LOCKED)) RETURNING 1),
 h AS (DELETE FROM $schema$.throttle_key WHERE ctid = ANY (ARRAY(
     SELECT k.ctid FROM $schema$.throttle_key k WHERE k.until <= (SELECT t FROM n) ORDER BY k.until LIMIT $1::int FOR UPDATE SKIP LOCKED)) RETURNING 1),
-s AS (DELETE FROM $schema$.session WHERE id = ANY (ARRAY(
-    SELECT s.id FROM $schema$.session s
-    WHERE s.state >= 2 AND s.renewed_at <= (SELECT t FROM n) - $2::bigint * interval '1 millisecond'
-        AND NOT EXISTS (SELECT FROM $schema$.lease e WHERE e.session = s.id)
-    ORDER BY s.id LIMIT $1::int FOR UPDATE SKIP LOCKED)) RETURNING 1),
 o AS (DELETE FROM $schema$.ordered WHERE task = ANY (ARRAY(
-    SELECT o.task FROM $schema$.ordered o WHERE o.over_at <= (SELECT t FROM n) - $3::bigint * interval '1 millisecond'
+    SELECT o.task FROM $schema$.ordered o WHERE o.over_at <= (SELECT t FROM n) - $2::bigint * interval '1 millisecond'
     LIMIT $1::int FOR UPDATE SKIP LOCKED)) RETURNING 1)
-SELECT (SELECT count(*) FROM i) + (SELECT count(*) FROM h), (SELECT count(*) FROM s), (SELECT count(*) FROM o)
+SELECT (SELECT count(*) FROM i) + (SELECT count(*) FROM h), (SELECT count(*) FROM o)

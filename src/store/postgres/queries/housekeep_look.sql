@@ -18,4 +18,6 @@ SELECT
                 OR EXISTS (SELECT FROM $schema$.later w WHERE w.task = v.id OFFSET 0))),
     -- Flows and results whose time to be looked at has come.
     EXISTS (SELECT FROM $schema$.flow f WHERE f.look_at <= (SELECT $schema$.now_())),
-    EXISTS (SELECT FROM $schema$.task_result r WHERE r.look_at <= (SELECT $schema$.now_()))
+    EXISTS (SELECT FROM $schema$.task_result r WHERE r.look_at <= (SELECT $schema$.now_())),
+    -- Retentions that some queue has had of its own.
+    EXISTS (SELECT FROM $schema$.retention WHERE class > 0)
