@@ -72,6 +72,9 @@ ALL = [
     Goal("idle worker, processor", "idle", "cpu_percent", 0.1, more=False, unit=" % of a core"),
     *[Goal(f"memory of a worker, {{memory_slots}} slots, {{memory_tasks:,}} waiting, {store}", "memory",
            "worker_rss_mib", 64, case=store, more=False, unit=" MiB") for store in ("PostgreSQL", "SQLite")],
+    # The benchmark's own process: it has opened the file first, and the worker asks it.
+    Goal("memory of the process that serves the file, {memory_tasks:,} waiting, SQLite", "memory", "client_rss_mib", 64,
+         case="SQLite", more=False, unit=" MiB"),
 ]
 
 

@@ -282,12 +282,13 @@ class Limit:
                 stdout=subprocess.PIPE)
             for low, high in ((1, tasks // 2), (tasks // 2 + 1, tasks))]
         times = []
-        for loop in loops:
-            try:
+        try:
+            for loop in loops:
                 times += [float(line) for line in loop.communicate(timeout=300)[0].split()]
-            except subprocess.TimeoutExpired as late:
-                raise Failure("the SQL loop is not done after 300 s") from late
-            finally:
+        except subprocess.TimeoutExpired as late:
+            raise Failure("the SQL loop is not done after 300 s") from late
+        finally:
+            for loop in loops:  # also the one that was not waited for: it would write beside what comes next
                 self.field.processes.end(loop)
         seconds = max(times) - min(times)
         done = int(server.sql("SELECT count(*) FROM stint.history", "raw"))

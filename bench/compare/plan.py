@@ -207,7 +207,8 @@ def schedule(workload, sizes, number):
     if number > min(sizes["rounds"], workload.rounds):
         return []
     everyone = [(case, c) for case in cases(workload, sizes) for c in contenders(workload, case)]
-    turn = (number - 1) * len(everyone) // max(1, sizes["rounds"])
+    # Far apart, and never twice the same: few contenders in many rounds would begin two rounds alike.
+    turn = max(number - 1, (number - 1) * len(everyone) // max(1, sizes["rounds"])) % max(1, len(everyone))
     in_defaults = cases(workload, sizes) if number <= min(workload.default_rounds, sizes["default_rounds"]) else ()
     if workload.key == "openloop":
         in_defaults = in_defaults[:sizes["default_rates"]]

@@ -15,6 +15,7 @@ class Spread:
     high: float
     count: int
     left_out: int = 0  # pairs between which the machine changed its speed
+    unsteady: bool = False  # it did so between all of them, and none is left out
 
 
 def spread(values, left_out=0):
@@ -53,8 +54,8 @@ def ratio(ours, theirs, name):
         all_pairs.append(pair)
         if steady(partner, record):
             quiet.append(pair)
-    if not quiet:
-        return spread(all_pairs)
+    if all_pairs and not quiet:
+        return dataclasses.replace(spread(all_pairs), unsteady=True)
     return spread(quiet, left_out=len(all_pairs) - len(quiet))
 
 
@@ -77,6 +78,6 @@ def text(value, digits=3):
 def spread_text(found, suffix=""):
     if found is None:
         return "–"
-    if found.count == 1:
-        return f"{text(found.median)}{suffix} (once)"
-    return f"{text(found.median)}{suffix} ({text(found.low)}–{text(found.high)})"
+    rounds = "once" if found.count == 1 else f"{text(found.low)}–{text(found.high)}"
+    doubt = f", {found.left_out} left out" if found.left_out else ", unsteady" if found.unsteady else ""
+    return f"{text(found.median)}{suffix} ({rounds}){doubt}"

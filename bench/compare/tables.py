@@ -40,10 +40,7 @@ def workload_table(results, server, workload, case):
         found = None
         if contender != OURS:
             found = versus(results, server, workload.key, case, workload.figure, contender)
-        if found and found.left_out:
-            cells.append(stats.spread_text(found) + f", {found.left_out} left out")
-        else:
-            cells.append(stats.spread_text(found))
+        cells.append(stats.spread_text(found))
         lines.append("| " + " | ".join([name, *cells]) + " |")
     if len(lines) == 2:
         return ""
